@@ -1,0 +1,4 @@
+"""One module a command: `add_arguments(parser)` declares it, `run(args)` does it and returns the exit code.
+
+A command module imports torch, nbclient and the like inside `run`, so that `--help` stays fast.
+"""

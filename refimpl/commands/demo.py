@@ -1,0 +1,42 @@
+"""`python -m refimpl demo`: the two-stream loop with no fence, with synchronize and with wait, live."""
+
+import argparse
+import json
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the device and the form of the answer."""
+    parser.add_argument("--device", choices=["cuda", "sim"], help="the device (default: the best one present)")
+    parser.add_argument("--json", action="store_true", help="one object: device and rows")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Run the loop for a few seconds and print one row a variant."""
+    from refimpl import device as devices
+    from refimpl.lessons import overlap
+
+    device = args.device or devices.best()
+    rows = [row if isinstance(row, dict) else vars(row) for row in overlap.demo(device)]
+    if args.json:
+        print(json.dumps({"device": str(device), "rows": rows}, indent=1))
+    else:
+        print(f"The two-stream loop on {device}:")
+        print(_table(rows))
+    return 0
+
+
+def _table(rows: list[dict[str, object]]) -> str:
+    """Columns are the rows' keys; numbers stand to the right."""
+    head = list(rows[0]) if rows else []
+    cells = [[_text(row[key]) for key in head] for row in rows]
+    widths = [max(map(len, column)) for column in zip(head, *cells, strict=True)]
+    right = [all(isinstance(row[key], int | float) for row in rows) for key in head]
+    lines = [head, *cells]
+    return "\n".join(
+        "  ".join(text.rjust(width) if to_right else text.ljust(width) for text, width, to_right in zip(line, widths, right, strict=True))
+        for line in lines
+    )
+
+
+def _text(value: object) -> str:
+    return f"{value:.3f}" if isinstance(value, float) else str(value)

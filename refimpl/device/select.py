@@ -1,0 +1,51 @@
+"""Which device: the best one here, or one by name."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from refimpl.device.simulator.install import install, installed, refuse_cuda
+
+
+def best() -> str:
+    """The name of the best device of this process: "cuda" where there is a GPU, else "sim", which is then installed.
+
+    A process in which `sim` is installed already stays with it.
+    """
+    if not installed() and torch.cuda.is_available():
+        return "cuda"
+    install()
+    return "sim"
+
+
+def sim() -> Any:
+    """Installs the simulated device, once, and returns its module.
+
+    Raises:
+        RuntimeError: CUDA is initialised in this process, or another backend has PyTorch's one free device type.
+    """
+    return install()
+
+
+def get(name: str | torch.device) -> Any:
+    """The module of a device, `torch.get_device_module(name)`; asking for "sim" installs it.
+
+    Args:
+        name: "cuda" or "sim", with or without an index.
+    Raises:
+        ValueError: Another name.
+        RuntimeError: `sim` and CUDA are asked for in one process, or there is no GPU.
+    """
+    kind = name.type if isinstance(name, torch.device) else name.partition(":")[0]
+    if kind == "sim":
+        return install()
+    if kind != "cuda":
+        raise ValueError(f"device {name!r} is not known: use 'cuda' or 'sim'")
+    refuse_cuda()
+    if not torch.cuda.is_available():
+        raise RuntimeError(
+            "cuda: there is no GPU that this PyTorch can use: use refimpl.device.best(), which picks sim"
+        )
+    return torch.get_device_module("cuda")

@@ -1,0 +1,259 @@
+"""Where PyTorch's operators arrive: each is queued on the current stream, and a tensor that will hold its result is handed back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from refimpl.device.simulator.buffers import Access, Buffer, Memory, accesses, allocate
+from refimpl.device.simulator.copies import block, copy, read_blocking
+from refimpl.device.simulator.machine import DEVICE
+from refimpl.device.simulator.ops import Action, Kind
+from refimpl.device.simulator.plans import Operator, Plan, Spec, operator, plan, written_and_read
+from refimpl.device.simulator.tensor import SimTensor
+
+aten = torch.ops.aten
+
+
+def dispatch(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Issues one operator.
+
+    Raises:
+        RuntimeError: The operator is not supported, or mixes devices; the sentence names it.
+    """
+    special = _SPECIAL.get(func)
+    if special is not None:
+        return special(func, args, kwargs)
+    op = operator(func)
+    if op.view:
+        return _wrap_views(func(*_unwrap(args, op), **kwargs), args[0])
+    if op.masked and any(_on_host(i) for i in args[1] if i is not None):
+        args = (args[0], [_moved(i) for i in args[1]], *args[2:])
+    call = plan(func, op, args, kwargs)
+    if op.allocates:
+        return _new(call.outputs[0]) if call.outputs else None
+    inner_args = _unwrap(args, op)
+    inner_kwargs = {name: _unwrap_one(value, op) for name, value in kwargs.items()} if kwargs else kwargs
+    if inner_kwargs.get("device") is not None:
+        inner_kwargs["device"] = "cpu"
+    if call.outputs is None:
+        return _run_blocking(func, op, call, (args, kwargs), (inner_args, inner_kwargs))
+    results = [_returned(at, spec, args, kwargs) for at, spec in zip(op.returned, call.outputs, strict=True)]
+    fresh = [value for at, value in zip(op.returned, results, strict=True) if at is None]
+    make = _maker(func, op, inner_args, inner_kwargs, _inner(fresh), [at is None for at in op.returned])
+
+    def ranges() -> tuple[tuple[Access, ...], tuple[Access, ...]]:
+        return _ranges(op, args, kwargs, fresh)
+
+    DEVICE.launch(
+        Kind.LAUNCH, op.name, DEVICE.costs.kernel(call.bytes, call.flops), make(), ranges, make if op.random else None
+    )
+    return None if not results else results[0] if len(results) == 1 else tuple(results)
+
+
+def _maker(
+    func: Any, op: Operator, args: list[Any], kwargs: dict[str, Any], outs: list[Any], fresh: list[bool]
+) -> Callable[[], Action]:
+    """What makes the action of one run; a random operator draws its seed there, at the call, so that no schedule changes its numbers."""
+
+    def keep(result: Any) -> None:
+        values = (result,) if len(fresh) == 1 else result
+        for out, value in zip(outs, [v for v, new in zip(values, fresh, strict=True) if new], strict=True):
+            _store(out, value)
+
+    def run() -> None:
+        result = func(*args, **kwargs)
+        if outs:
+            keep(result)
+
+    if not op.random:
+        return lambda: run
+    generator = kwargs.get("generator")
+    if generator is None:
+        generator = next((a for a in args if isinstance(a, torch.Generator)), DEVICE.generator)
+
+    def make() -> Action:
+        seed = int(torch.randint(2**62, (), generator=generator, device="cpu"))
+        return lambda: _seeded(func, args, kwargs, seed, keep if outs else None)
+
+    return make
+
+
+def _seeded(func: Any, args: list[Any], kwargs: dict[str, Any], seed: int, keep: Callable[[Any], None] | None) -> None:
+    default = torch.default_generator
+    state = default.get_state()
+    default.manual_seed(seed)
+    try:
+        strip = [None if isinstance(a, torch.Generator) else a for a in args]
+        result = func(*strip, **{name: None if name == "generator" else value for name, value in kwargs.items()})
+    finally:
+        default.set_state(state)
+    if keep is not None:
+        keep(result)
+
+
+def _store(out: Any, value: Any) -> None:
+    if isinstance(out, list):
+        for one, got in zip(out, value, strict=True):
+            one.copy_(got)
+    elif out is not None:
+        out.copy_(value)
+
+
+def _run_blocking(func: Any, op: Operator, call: Plan, outer: tuple[Any, Any], inner: tuple[Any, Any]) -> Any:
+    """Runs an operator whose result depends on values: the host blocks until it has run."""
+    DEVICE.refuse_in_capture(f"{op.name}, whose result the host has to wait for,")
+    got: list[Any] = []
+    make = _maker(func, op, inner[0], inner[1], [None], [True])
+    kept: Action = make() if op.random else lambda: got.append(func(*inner[0], **inner[1]))
+
+    def ranges() -> tuple[tuple[Access, ...], tuple[Access, ...]]:
+        return _ranges(op, outer[0], outer[1], [])
+
+    block(DEVICE.launch(Kind.LAUNCH, op.name, DEVICE.costs.kernel(call.bytes, call.flops), kept, ranges))
+    if not got:
+        raise NotImplementedError(
+            f"sim: {op.name} is random and of unknown shape, which sim does not support: draw the numbers with another operator"
+        )
+    values = got[0] if len(op.returned) > 1 else (got[0],)
+    args, kwargs = outer
+    results = [
+        _argument(at, args, kwargs) if at is not None else _adopt(value)
+        for at, value in zip(op.returned, values, strict=True)
+    ]
+    return None if not results else results[0] if len(results) == 1 else tuple(results)
+
+
+def _ranges(op: Operator, args: Any, kwargs: Any, fresh: list[Any]) -> tuple[tuple[Access, ...], tuple[Access, ...]]:
+    written, read = written_and_read(op, args, kwargs)
+    new = [t for value in fresh for t in (value if isinstance(value, list) else [value]) if t is not None]
+    return tuple(a for t in read for a in accesses(t.buffer, t.simulated)), tuple(
+        a for t in (*written, *new) for a in accesses(t.buffer, t.simulated)
+    )
+
+
+def _returned(at: int | str | None, spec: Spec | list[Spec] | None, args: Any, kwargs: Any) -> Any:
+    if at is not None:
+        return _argument(at, args, kwargs)
+    return [_new(one) for one in spec] if isinstance(spec, list) else _new(spec)
+
+
+def _argument(at: int | str, args: Any, kwargs: Any) -> Any:
+    return kwargs[at] if isinstance(at, str) else args[at]
+
+
+def _new(spec: Spec | list[Spec] | None) -> Any:
+    if not isinstance(spec, Spec):
+        return None
+    inner, buffer = allocate(spec.shape, spec.stride, spec.dtype, DEVICE.current.id)
+    for observer in DEVICE.observers:
+        observer.on_allocate(buffer)
+    return SimTensor(inner, buffer)
+
+
+def _adopt(value: Any) -> Any:
+    if isinstance(value, torch.Tensor):
+        return SimTensor(value, Buffer(value.untyped_storage().nbytes(), Memory.DEVICE, DEVICE.current.id))
+    return [_adopt(item) for item in value] if isinstance(value, (list, tuple)) else value
+
+
+def _inner(values: list[Any]) -> list[Any]:
+    return [
+        [t.simulated for t in value] if isinstance(value, list) else None if value is None else value.simulated
+        for value in values
+    ]
+
+
+def _wrap_views(result: Any, base: SimTensor) -> Any:
+    if isinstance(result, torch.Tensor):
+        return SimTensor(result, base.buffer)
+    return [SimTensor(item, base.buffer) for item in result]
+
+
+def _unwrap(args: tuple[Any, ...], op: Operator) -> list[Any]:
+    return [_unwrap_one(value, op) for value in args]
+
+
+def _unwrap_one(value: Any, op: Operator) -> Any:
+    if isinstance(value, SimTensor):
+        return value.simulated
+    if isinstance(value, (list, tuple)):
+        return [_unwrap_one(item, op) for item in value]
+    if isinstance(value, torch.Tensor):
+        if value.dim() == 0:
+            return value.clone()
+        raise RuntimeError(
+            f"sim: {op.name} of tensors on sim and on {value.device}: move the one of shape {tuple(value.shape)} to sim first"
+        )
+    return value
+
+
+def _on_host(value: Any) -> bool:
+    return isinstance(value, torch.Tensor) and not isinstance(value, SimTensor)
+
+
+def _moved(value: Any) -> Any:
+    return _to_copy(aten._to_copy.default, (value,), {"device": "sim"}) if _on_host(value) else value
+
+
+def _to_copy(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    source = args[0]
+    device = torch.device(kwargs["device"]) if kwargs.get("device") is not None else source.device
+    non_blocking = bool(kwargs.get("non_blocking"))
+    op = operator(func)
+    specs = plan(
+        func,
+        op,
+        args,
+        {name: value for name, value in kwargs.items() if name not in ("non_blocking", "pin_memory")}
+        | {"device": device},
+    )
+    spec = specs.outputs[0] if specs.outputs else None
+    if device.type == "sim":
+        target = _new(spec)
+    elif isinstance(spec, Spec) and device.type == "cpu":
+        target = torch.empty_strided(spec.shape, spec.stride, dtype=spec.dtype, device="cpu").zero_()
+        if non_blocking:
+            DEVICE.host_buffers.pinned(target)
+    else:
+        raise RuntimeError(f"sim: a copy from sim to {device}: go through the host, with .cpu()")
+    copy(target, source, non_blocking)
+    return target
+
+
+def _copy_(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    target, source = args[0], args[1]
+    copy(
+        target,
+        source.broadcast_to(target.shape) if source.shape != target.shape else source,
+        bool(args[2]) if len(args) > 2 else bool(kwargs.get("non_blocking")),
+    )
+    return target
+
+
+def _item(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    return read_blocking(args[0])
+
+
+def _attention_choice(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> int:
+    return 0
+
+
+def _unsupported(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    raise NotImplementedError(
+        f"sim: {func.overloadpacket.__name__} is not supported, because a tensor on sim keeps its memory: make a new tensor instead"
+    )
+
+
+_SPECIAL: dict[Any, Callable[[Any, tuple[Any, ...], dict[str, Any]], Any]] = {
+    aten._to_copy.default: _to_copy,
+    aten.copy_.default: _copy_,
+    aten._local_scalar_dense.default: _item,
+    aten._fused_sdp_choice.default: _attention_choice,
+    aten.resize_.default: _unsupported,
+    aten.set_.source_Storage: _unsupported,
+    aten.set_.source_Tensor: _unsupported,
+    aten.set_.source_Storage_storage_offset: _unsupported,
+}

@@ -1,0 +1,236 @@
+"""What the simulated device must know of an operator before it runs: what comes out, what is written, what it costs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch.utils.flop_counter import flop_registry
+
+from refimpl.device.simulator.tensor import SimTensor
+
+aten = torch.ops.aten
+
+_MASKABLE = {aten.index.Tensor, aten.index_put.default, aten.index_put_.default, aten._index_put_impl_.default}
+_ALIASING = {aten._unsafe_view.default, aten.lift_fresh.default, aten._reshape_alias.default}
+_ALLOCATING = {
+    aten.empty.memory_format, aten.empty_strided.default, aten.empty_like.default, aten.new_empty.default, aten.new_empty_strided.default
+}  # fmt: skip
+_TABLE_FIRST = (
+    "embedding",
+    "index",
+    "index_select",
+    "gather",
+    "index_put_",
+    "scatter_",
+    "scatter_add_",
+    "index_add_",
+    "index_copy_",
+    "index_fill_",
+)
+_OVERWRITING = (
+    "copy_",
+    "fill_",
+    "zero_",
+    "normal_",
+    "uniform_",
+    "random_",
+    "exponential_",
+    "bernoulli_",
+    "index_put_",
+    "scatter_",
+    "index_copy_",
+)
+_CACHED_PLANS = 8192
+
+
+@dataclass(frozen=True)
+class Spec:
+    """Shape, strides in elements and dtype of one output."""
+
+    shape: tuple[int, ...]
+    stride: tuple[int, ...]
+    dtype: torch.dtype
+
+    @property
+    def bytes(self) -> int:
+        """Size of the values."""
+        total = self.dtype.itemsize
+        for size in self.shape:
+            total *= size
+        return total
+
+
+class Operator:
+    """What the schema of one overload says, worked out once.
+
+    Attributes:
+        name: Short name, such as "add".
+        view: Its result aliases an argument, and no device work is needed.
+        allocates: It makes memory and does no work.
+        random: It draws random numbers.
+        blocks: Its result depends on values, so the host has to wait.
+        returned: Per return value, the position or name of the argument that it is, or None if it is new.
+        written: Positions and names of the arguments that it writes.
+        overwrites: It writes without reading what it writes.
+        table_first: It touches few rows of its first argument.
+    """
+
+    def __init__(self, func: Any) -> None:
+        schema = func._schema
+        self.name = str(func.overloadpacket.__name__)
+        self.view = func.is_view or func in _ALIASING
+        self.allocates = func in _ALLOCATING
+        self.random = torch.Tag.nondeterministic_seeded in func.tags
+        tensors = ("Tensor", "List[Tensor]", "Optional[Tensor]")
+        dynamic = torch.Tag.dynamic_output_shape in func.tags or torch.Tag.data_dependent_output in func.tags
+        self.blocks = dynamic or any(str(r.type) not in tensors for r in schema.returns)
+        self.written = tuple(
+            a.name if a.kwarg_only else i
+            for i, a in enumerate(schema.arguments)
+            if a.alias_info and a.alias_info.is_write
+        )
+        aliases = {
+            name: (a.name if a.kwarg_only else i)
+            for i, a in enumerate(schema.arguments)
+            if a.alias_info and a.alias_info.is_write
+            for name in a.alias_info.before_set
+        }
+        self.returned = tuple(
+            next((aliases[n] for n in r.alias_info.before_set if n in aliases), None) if r.alias_info else None
+            for r in schema.returns
+        )
+        self.overwrites = self.name in _OVERWRITING
+        self.table_first = self.name in _TABLE_FIRST
+        # A number shapes nothing where there are tensors, and would fill the cache; a factory's numbers are its shape.
+        numbers = ("number", "float", "Optional[number]", "Optional[float]")
+        factory = not any("Tensor" in str(a.type) for a in schema.arguments)
+        self.by_type = tuple(not factory and str(a.type) in numbers for a in schema.arguments)
+        self.masked = func in _MASKABLE
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What one call with arguments of these shapes gives.
+
+    Args:
+        outputs: A spec per return value: None for an argument returned, a list for a list of tensors. None if only running it can tell.
+        bytes: What it moves in device memory.
+        flops: What it computes in matrix products.
+    """
+
+    outputs: tuple[Spec | list[Spec] | None, ...] | None
+    bytes: int
+    flops: int
+
+
+_operators: dict[Any, Operator] = {}
+_plans: dict[Any, Plan] = {}
+
+
+def operator(func: Any) -> Operator:
+    """The facts about an overload."""
+    found = _operators.get(func)
+    if found is None:
+        found = _operators[func] = Operator(func)
+    return found
+
+
+def plan(func: Any, op: Operator, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Plan:
+    """The plan of one call, kept by the shapes of its arguments."""
+    by_type = op.by_type
+    try:
+        key = (
+            func,
+            tuple([type(a) if by_type[i] else _signature(a) for i, a in enumerate(args)]),
+            *[(k, _signature(v)) for k, v in kwargs.items()],
+        )
+        found = _plans.get(key)
+    except TypeError:
+        return _work_out(func, op, args, kwargs)
+    if found is None:
+        if len(_plans) >= _CACHED_PLANS:
+            _plans.clear()
+        found = _plans[key] = _work_out(func, op, args, kwargs)
+    return found
+
+
+def _signature(value: Any) -> Any:
+    if isinstance(value, torch.Tensor):
+        return (value.dtype, value.shape, value.stride())
+    if isinstance(value, (list, tuple)):
+        return tuple([_signature(item) for item in value])
+    return (type(value), value)
+
+
+def _work_out(func: Any, op: Operator, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Plan:
+    tensors = [t for a in (args[1:] if op.table_first else args) for t in _tensors(a)] + [
+        t for a in kwargs.values() for t in _tensors(a)
+    ]
+    moved = sum(t.numel() * t.element_size() for t in tensors)
+    if op.blocks or (op.masked and any(t.dtype in (torch.bool, torch.uint8) for t in _tensors(args[1]))):
+        return Plan(None, moved, 0)
+    meta_args, meta_kwargs = [_meta(a) for a in args], {k: _meta(v) for k, v in kwargs.items()}
+    if meta_kwargs.get("device") is not None:
+        meta_kwargs["device"] = "meta"
+    try:
+        result = func(*meta_args, **meta_kwargs)
+    except NotImplementedError:
+        return Plan(None, moved, 0)
+    if "out" in kwargs and result.shape != kwargs["out"].shape:
+        raise RuntimeError(
+            f"sim: {op.name}(out=…) gives shape {tuple(result.shape)} and out has {tuple(kwargs['out'].shape)}: give it the right shape, sim does not resize"
+        )
+    results = () if not op.returned else (result,) if len(op.returned) == 1 else tuple(result)
+    outputs = tuple(
+        None if alias is not None else _spec(value) for alias, value in zip(op.returned, results, strict=True)
+    )
+    moved += sum(
+        spec.bytes for out in outputs for spec in (out if isinstance(out, list) else [out]) if spec is not None
+    )
+    counter = flop_registry.get(func.overloadpacket)
+    return Plan(outputs, moved, int(counter(*meta_args, **meta_kwargs, out_val=result)) if counter else 0)
+
+
+def _tensors(value: Any) -> list[torch.Tensor]:
+    if isinstance(value, torch.Tensor):
+        return [value]
+    if isinstance(value, (list, tuple)):
+        return [item for item in value if isinstance(item, torch.Tensor)]
+    return []
+
+
+def _meta(value: Any) -> Any:
+    if isinstance(value, torch.Tensor):
+        return torch.empty_strided(value.shape, value.stride(), dtype=value.dtype, device="meta")
+    if isinstance(value, (list, tuple)):
+        return [_meta(item) for item in value]
+    return None if isinstance(value, torch.Generator) else value
+
+
+def _spec(value: Any) -> Spec | list[Spec] | None:
+    if isinstance(value, torch.Tensor):
+        return Spec(tuple(value.shape), tuple(value.stride()), value.dtype)
+    if value is None:
+        return None
+    return [Spec(tuple(t.shape), tuple(t.stride()), t.dtype) for t in value]
+
+
+def written_and_read(
+    op: Operator, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[list[SimTensor], list[SimTensor]]:
+    """The device tensors that one call writes, and those it reads, by its schema."""
+    written = [
+        t
+        for at in op.written
+        for t in _tensors(kwargs.get(at) if isinstance(at, str) else args[at] if at < len(args) else None)
+    ]
+    overwritten = (
+        {id(t) for t in written}
+        if op.overwrites
+        else {id(t) for at in op.written if isinstance(at, str) for t in _tensors(kwargs.get(at))}
+    )
+    everything = [t for a in (*args, *kwargs.values()) for t in _tensors(a)]
+    read = [t for t in everything if id(t) not in overwritten]
+    return [t for t in written if isinstance(t, SimTensor)], [t for t in read if isinstance(t, SimTensor)]

@@ -1,0 +1,258 @@
+"""Streams, events and graphs of the simulated device, with the names and the rules of `torch.cuda`."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager
+from itertools import count
+from types import TracebackType
+
+import torch
+
+from refimpl.device.simulator.capture import Capture
+from refimpl.device.simulator.machine import DEVICE
+from refimpl.device.simulator.ops import HostKind, Kind, Op, Queue
+
+POOL_SIZE = 32
+_CAPTURE_STREAM = 2 * POOL_SIZE + 1
+_high_priority, _low_priority = count(), count()
+
+
+class Event:
+    """A mark in a stream that holds one capture: what was queued there when it was last recorded.
+
+    Args:
+        enable_timing: The event takes a time, for `elapsed_time`.
+        blocking: Accepted as on CUDA; it changes nothing here.
+        interprocess: Accepted as on CUDA; True is an error.
+        external: Recorded or awaited in a graph capture it is a node of the graph, which acts at each launch.
+    Order:
+        A second record replaces what the event held. A wait, query or synchronize is bound to what the event holds at the call. An event that was
+        never recorded holds nothing: waiting for it does nothing.
+    """
+
+    def __init__(
+        self, enable_timing: bool = False, blocking: bool = False, interprocess: bool = False, external: bool = False
+    ) -> None:
+        if interprocess:
+            raise ValueError("sim: Event(interprocess=True): the simulated device has one process, so leave it out")
+        self.enable_timing, self.external = enable_timing, external
+        self.mark: Op | None = None
+
+    def hold(self, op: Op) -> None:
+        """Makes `op` the capture that the event holds."""
+        self.mark = op
+
+    def record(self, stream: Stream | None = None) -> None:
+        """Takes the clock of `stream` (the current stream if None); what the event held is gone. The host does not block."""
+        queue = DEVICE.current if stream is None else stream.queue
+        op = Op(Kind.RECORD, "record", queue)
+        op.event = self
+        DEVICE.host_us += DEVICE.costs.record_us
+        if not (self.external and DEVICE.capture is not None and DEVICE.capture.covers(queue)):
+            self.mark = op
+        DEVICE.issue(op)
+
+    def wait(self, stream: Stream | None = None) -> None:
+        """Later work of `stream` (the current stream if None) comes after what the event holds now. The host does not block."""
+        queue = DEVICE.current if stream is None else stream.queue
+        capturing = DEVICE.capture is not None and DEVICE.capture.covers(queue)
+        DEVICE.host_us += DEVICE.costs.wait_us
+        if (
+            self.mark is not None
+            and self.mark.captured
+            and not (DEVICE.capture is not None and DEVICE.capture.holds(self.mark))
+        ):
+            raise RuntimeError(
+                "sim: wait for an event that was recorded in a graph capture: it marks nothing outside of the graph, so use external=True"
+            )
+        op = Op(Kind.WAIT, "wait", queue)
+        op.event = self
+        if self.mark is not None and not (capturing and self.external):
+            op.after = (self.mark,)
+        DEVICE.issue(op)
+
+    def synchronize(self) -> None:
+        """Blocks the host until what the event holds now has run."""
+        self._refuse_captured("synchronize")
+        DEVICE.block(self.mark, HostKind.EVENT_SYNCHRONIZE, event=self)
+
+    def query(self) -> bool:
+        """Whether what the event holds now has run; True if it was never recorded. The host does not block."""
+        self._refuse_captured("query")
+        return DEVICE.ask(self.mark, HostKind.EVENT_QUERY, event=self)
+
+    def elapsed_time(self, end_event: Event) -> float:
+        """Virtual milliseconds between the two marks.
+
+        Raises:
+            RuntimeError: An event has no timing, was never recorded, or has not run yet.
+        """
+        if not (self.enable_timing and end_event.enable_timing):
+            raise ValueError("sim: elapsed_time needs both events made with enable_timing=True")
+        if self.mark is None or end_event.mark is None:
+            raise ValueError("sim: elapsed_time needs both events recorded")
+        if not (self.mark.done and end_event.mark.done):
+            raise RuntimeError("sim: elapsed_time of an event that has not run yet: synchronize it first")
+        return (end_event.mark.end_us - self.mark.end_us) / 1000.0
+
+    def _refuse_captured(self, what: str) -> None:
+        if self.mark is not None and self.mark.captured:
+            raise RuntimeError(
+                f"sim: {what} of an event recorded in a graph capture: it marks nothing outside of the graph, so use external=True"
+            )
+
+    def __repr__(self) -> str:
+        return f"<sim.Event {'unrecorded' if self.mark is None else 'done' if self.mark.done else 'pending'}>"
+
+
+class Stream:
+    """An in-order queue of device work, unordered with every other but for events.
+
+    As in PyTorch there are 32 streams of each priority behind all `Stream` objects: the 33rd object is the first stream again.
+
+    Args:
+        device: The simulated device; there is one.
+        priority: Negative for the pool of high priority; the simulated device runs both alike.
+        stream_id: An existing stream; 0 is the default stream.
+    """
+
+    def __init__(self, device: object = None, priority: int = 0, *, stream_id: int | None = None) -> None:
+        if stream_id is None:
+            stream_id = (
+                1 + next(_low_priority) % POOL_SIZE
+                if priority >= 0
+                else 1 + POOL_SIZE + next(_high_priority) % POOL_SIZE
+            )
+        self.stream_id, self.priority = stream_id, priority
+        self.device = torch.device("sim", 0)
+        self.device_index = 0
+        self._outer: list[Queue] = []
+
+    @property
+    def queue(self) -> Queue:
+        """The queue behind the stream."""
+        return DEVICE.queue(self.stream_id)
+
+    def wait_event(self, event: Event) -> None:
+        """Later work of this stream comes after what `event` holds now. The host does not block."""
+        event.wait(self)
+
+    def wait_stream(self, stream: Stream) -> None:
+        """Later work of this stream comes after all that is now queued on `stream`. The host does not block."""
+        self.wait_event(stream.record_event())
+
+    def record_event(self, event: Event | None = None) -> Event:
+        """Records `event`, or a new one, on this stream, and returns it."""
+        event = Event() if event is None else event
+        event.record(self)
+        return event
+
+    def synchronize(self) -> None:
+        """Blocks the host until all that is queued on this stream has run."""
+        DEVICE.block(self.queue.tail, HostKind.STREAM_SYNCHRONIZE, queue=self.queue)
+
+    def query(self) -> bool:
+        """Whether all that is queued on this stream has run. The host does not block."""
+        return DEVICE.ask(self.queue.tail, HostKind.STREAM_QUERY, queue=self.queue)
+
+    def __enter__(self) -> Stream:
+        self._outer.append(DEVICE.current)
+        DEVICE.current = self.queue
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        DEVICE.current = self._outer.pop()
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Stream) and other.stream_id == self.stream_id
+
+    def __hash__(self) -> int:
+        return hash(("sim", self.stream_id))
+
+    def __repr__(self) -> str:
+        return f"<sim.Stream {self.stream_id}>"
+
+
+class CUDAGraph:
+    """A captured graph; it has CUDA's name so that code written for `torch.cuda` finds it.
+
+    The capture freezes addresses: each replay runs the captured ops on the same memory, so it reads what its inputs hold when it runs.
+    """
+
+    def __init__(self, keep_graph: bool = False) -> None:
+        self._capture: Capture | None = None
+        self._whole = False
+
+    def capture_begin(self, pool: object = None, capture_error_mode: str = "global") -> None:
+        """Ops of the current stream are noted from here on, and do not run."""
+        DEVICE.refuse_in_capture("a second capture")
+        if DEVICE.current.id == 0:
+            raise RuntimeError("sim: a graph capture on the default stream: use another stream, as dev.graph(…) does")
+        self._capture, self._whole = Capture(DEVICE.current), False
+        DEVICE.capture = self._capture
+
+    def capture_end(self) -> None:
+        """Ends the capture; raises if a stream that joined it was not joined back."""
+        capture, DEVICE.capture = DEVICE.capture, None
+        if capture is None or capture is not self._capture:
+            raise RuntimeError("sim: capture_end of a graph that is not under capture: call capture_begin first")
+        capture.close()
+        self._whole = True
+
+    def replay(self) -> None:
+        """Launches the graph on the current stream. The host does not block."""
+        if self._capture is None or not self._whole:
+            raise RuntimeError("sim: replay of a graph that holds no finished capture: capture it first")
+        DEVICE.replay(self._capture)
+
+    def reset(self) -> None:
+        """Forgets the capture."""
+        self._capture, self._whole = None, False
+
+    def pool(self) -> tuple[int, int]:
+        """The graph's memory pool; the simulated device has one for all."""
+        return (0, 0)
+
+
+class graph(AbstractContextManager[None]):
+    """Captures what is issued inside into `cuda_graph`; the device is idle when the capture begins, as on CUDA.
+
+    Args:
+        cuda_graph: The graph to fill.
+        pool: Accepted as on CUDA.
+        stream: The stream to capture on; one of its own if None.
+        capture_error_mode: Accepted as on CUDA; host blocking is an error in every mode.
+    """
+
+    def __init__(
+        self,
+        cuda_graph: CUDAGraph,
+        pool: object = None,
+        stream: Stream | None = None,
+        capture_error_mode: str = "global",
+    ) -> None:
+        self._graph = cuda_graph
+        self._stream = Stream(stream_id=_CAPTURE_STREAM) if stream is None else stream
+
+    def __enter__(self) -> None:
+        DEVICE.synchronize()
+        self._stream.__enter__()
+        try:
+            self._graph.capture_begin()
+        except RuntimeError:
+            self._stream.__exit__(None, None, None)
+            raise
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        try:
+            if kind is None:
+                self._graph.capture_end()
+            else:
+                DEVICE.capture = None
+                self._graph.reset()
+        finally:
+            self._stream.__exit__(kind, error, trace)

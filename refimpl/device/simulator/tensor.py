@@ -1,0 +1,96 @@
+"""The tensor of the simulated device: a shell with the device's name around a CPU tensor that holds the bytes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from refimpl.device.simulator.buffers import Buffer
+
+if TYPE_CHECKING:
+    from refimpl.device.simulator.streams import Stream
+
+
+class SimTensor(torch.Tensor):
+    """A tensor on `sim`: `simulated` holds its values once the device has computed them, so only the device looks there.
+
+    Args:
+        simulated: The CPU tensor.
+        buffer: The allocation it lies in, shared with its views.
+    """
+
+    simulated: torch.Tensor
+    buffer: Buffer
+
+    @staticmethod
+    def __new__(cls, simulated: torch.Tensor, buffer: Buffer) -> SimTensor:
+        self: SimTensor = torch.Tensor._make_wrapper_subclass(
+            cls,
+            simulated.shape,
+            strides=simulated.stride(),
+            storage_offset=simulated.storage_offset(),
+            dtype=simulated.dtype,
+            device=torch.device("sim", 0),
+        )
+        self.simulated, self.buffer = simulated, buffer
+        return self
+
+    __torch_function__ = torch._C._disabled_torch_function_impl  # type: ignore[assignment]
+
+    @classmethod
+    def __torch_dispatch__(  # type: ignore[override]
+        cls, func: Any, types: Any, args: Any = (), kwargs: Any = None
+    ) -> Any:
+        from refimpl.device.simulator.dispatch import dispatch
+
+        return dispatch(func, args, kwargs or {})
+
+    def __repr__(self, *, tensor_contents: Any = None) -> str:  # type: ignore[override]
+        """The values, as on CUDA: printing blocks the host."""
+        text = repr(self.detach().cpu())
+        grad = ", requires_grad=True" if self.requires_grad else ""
+        return f"{text[:-1]}, device='sim:0'{grad})"
+
+    def tolist(self) -> Any:
+        """The values as Python numbers; blocks the host."""
+        return self.detach().cpu().tolist()
+
+    def numpy(self, *, force: bool = False) -> Any:
+        """Raises, as on CUDA, unless `force`."""
+        if not force:
+            raise TypeError("sim: numpy() of a tensor on sim: copy it to the host first, with .cpu()")
+        return self.detach().cpu().numpy()
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
+        return self.numpy()
+
+    def data_ptr(self) -> int:
+        """An address by which two tensors can be told to alias; there is nothing to read there before the device is done."""
+        return self.simulated.data_ptr()
+
+    def record_stream(self, stream: Stream) -> None:  # type: ignore[override]
+        """Tells the allocator that `stream` uses this memory too, so that it is not handed on before that use is over."""
+        self.buffer.recorded.add(stream.stream_id)
+
+    def untyped_storage(self) -> torch.UntypedStorage:
+        """Raises: the bytes belong to the device."""
+        raise NotImplementedError(
+            "sim: the storage of a tensor on sim is the device's own: copy the tensor to the host first, with .cpu()"
+        )
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> SimTensor:
+        if id(self) in memo:
+            known: SimTensor = memo[id(self)]
+            return known
+        if not self.is_leaf:
+            raise RuntimeError("sim: deepcopy of a tensor that is not a leaf of autograd: detach it first")
+        copied: Any = self.detach().clone().requires_grad_(self.requires_grad)
+        if isinstance(self, torch.nn.Parameter):
+            copied = torch.nn.Parameter(copied, requires_grad=self.requires_grad)
+        memo[id(self)] = copied
+        return copied  # type: ignore[no-any-return]
+
+    def is_pinned(self, device: Any = None) -> bool:
+        """False: device memory is not host memory."""
+        return False

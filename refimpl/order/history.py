@@ -1,0 +1,138 @@
+"""Who touched which bytes last, and which of them race: the access half of the streaming checker."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from refimpl.order.clocks import Clock
+from refimpl.order.report import Hazard
+from refimpl.order.shadow import Cell, Memory, Point, covers, shared
+from refimpl.program import Range
+
+SWEEP_AT = 4096
+"""Ranges in use before those that no later access can race with are looked for and dropped."""
+
+
+@dataclass
+class Found:
+    """A racing pair of sites.
+
+    Args:
+        kind: the hazard.
+        bytes: the first bytes at stake.
+        first, second: the first pair of accesses seen.
+        owners: the buffers of the two accesses; they differ when a block went from one owner to the next.
+        count: how many pairs were seen.
+    """
+
+    kind: Hazard
+    bytes: Range
+    first: Point
+    second: Point
+    owners: tuple[str, str]
+    count: int = 1
+
+
+class History:
+    """Shadow memory that compares each access with the last ones of the same bytes."""
+
+    def __init__(self) -> None:
+        self.found: dict[tuple[object, ...], Found] = {}
+        self._cells: dict[Range, Cell] = {}
+        self._memories: dict[str, Memory] = {}
+        self._block_of: dict[str, str] = {}
+        self._sweep_at = SWEEP_AT
+
+    def touch(
+        self, clock: Clock, point: Point, reads: Iterable[Range], writes: Iterable[Range], host_clock: Clock
+    ) -> None:
+        """An access at ``point``, by work that comes after ``clock``; races with earlier accesses are noted.
+
+        The two loops are the checker's hot path: what is common costs a look-up and a comparison, the rest is
+        elsewhere.
+        """
+        cells = self._cells
+        for r in reads:
+            cell = cells.get(r) or self._cell(r, host_clock)
+            write = cell.write
+            if write is not None and write[1] > clock[write[0]]:
+                self._report(Hazard.RAW, cell, write, r, point)
+            if cell.near or cell.older:
+                self._read_slowly(cell, clock, point)
+            cell.reads[point[0]] = point
+        for r in writes:
+            cell = cells.get(r) or self._cell(r, host_clock)
+            write = cell.write
+            if cell.near or cell.older or (write is not None and write[1] > clock[write[0]]):
+                self._write_slowly(cell, clock, point)
+            elif cell.reads:
+                for read in cell.reads.values():
+                    if read[1] > clock[read[0]]:
+                        self._write_slowly(cell, clock, point)
+                        break
+                else:
+                    cell.reads.clear()
+            cell.write = point
+
+    def block(self, buf: str) -> str | None:
+        """The block that a buffer lives in, when it is the caching allocator's."""
+        return self._block_of.get(buf)
+
+    def own(self, buf: str, block: str) -> None:
+        """From here on ``buf`` lives in ``block``: an unordered use by a former owner is a race with its uses."""
+        self._block_of[buf] = block
+        for r in [r for r in self._cells if r.buf == buf]:
+            del self._cells[r]
+
+    def _read_slowly(self, cell: Cell, clock: Clock, point: Point) -> None:
+        for write in cell.older:
+            if write.epoch > clock[write.lane]:
+                self._report(Hazard.RAW, cell, write, cell.range, point)
+        for other in cell.near:
+            for write in other.writes():
+                if write.epoch > clock[write.lane]:
+                    self._report(Hazard.RAW, other, write, cell.range, point)
+
+    def _write_slowly(self, cell: Cell, clock: Clock, point: Point) -> None:
+        """Compare a write with all that touched its bytes; what it surely covers and comes after is forgotten."""
+        for other in (cell, *cell.near):
+            for write in other.writes():
+                if write.epoch > clock[write.lane]:
+                    self._report(Hazard.WAW, other, write, cell.range, point)
+            for read in other.reads.values():
+                if read.epoch > clock[read.lane]:
+                    self._report(Hazard.WAR, other, read, cell.range, point)
+            if other is cell or covers(cell.range, other.range):
+                other.older = [write for write in other.writes() if write.epoch > clock[write.lane]]
+                other.reads = {lane: read for lane, read in other.reads.items() if read.epoch > clock[lane]}
+                other.write = None
+
+    def _cell(self, r: Range, host_clock: Clock) -> Cell:
+        if len(self._cells) >= self._sweep_at:
+            self._sweep(host_clock)
+        memory = self._memories.setdefault(self._block_of.get(r.buf, r.buf), Memory())
+        cell = self._cells[r] = memory.add(r)
+        return cell
+
+    def _sweep(self, host_clock: Clock) -> None:
+        """Forget ranges whose accesses the host has seen end: every later call comes after them."""
+        dead = {cell for memory in self._memories.values() for cell in memory.cells if _seen(cell, host_clock)}
+        for memory in self._memories.values():
+            memory.drop(dead)
+        self._cells = {r: cell for r, cell in self._cells.items() if cell not in dead}
+        self._sweep_at = max(SWEEP_AT, 2 * len(self._cells))
+
+    def _report(self, kind: Hazard, cell: Cell, first: Point, r: Range, second: Point) -> None:
+        key = (first.code, first.line, first.name, second.code, second.line, second.name)
+        found = self.found.get(key)
+        if found is not None:
+            found.count += 1
+            return
+        bytes_ = shared(r, cell.range)
+        assert bytes_ is not None, f"{r} and {cell.range} were linked without a common byte"
+        owners = (cell.range.buf, r.buf)
+        hazard = Hazard.LIFETIME if owners[0] != owners[1] else kind
+        self.found[key] = Found(hazard, bytes_, first, second, owners)
+
+
+def _seen(cell: Cell, host_clock: Clock) -> bool:
+    return all(host_clock[point.lane] >= point.epoch for point in (*cell.writes(), *cell.reads.values()))

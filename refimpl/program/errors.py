@@ -1,0 +1,54 @@
+"""Errors that are the user's to mend: a command prints their one sentence instead of a traceback."""
+
+
+class UserError(Exception):
+    """Something the user gave is wrong; the message is one sentence: what, where, what to do.
+
+    Raised by every room for bad input. ``python -m refimpl`` prints it on one line and exits with 2.
+    """
+
+
+class ProgramError(UserError, ValueError):
+    """A stream program is malformed.
+
+    Args:
+        why: what is wrong and what would be right.
+        case: id of the program, when it is known.
+        op: 0-based index of the op in issue order, when one op is at fault.
+        field: name of the field at fault.
+        file: path of the file that the program came from.
+    """
+
+    def __init__(
+        self,
+        why: str,
+        *,
+        case: str | None = None,
+        op: int | None = None,
+        field: str | None = None,
+        file: str | None = None,
+    ) -> None:
+        self.why, self.case, self.op, self.field, self.file = why, case, op, field, file
+        super().__init__(why)
+
+    def __str__(self) -> str:
+        places = [
+            self.file,
+            self.case and f"case {self.case!r}",
+            self.op is not None and f"op {self.op}",
+            self.field and f"field {self.field!r}",
+        ]
+        where = ", ".join(str(place) for place in places if place)
+        return f"{where}: {self.why}" if where else self.why
+
+    def at(
+        self, *, case: str | None = None, op: int | None = None, field: str | None = None, file: str | None = None
+    ) -> "ProgramError":
+        """The same error with more of its place known; what was known before stays."""
+        return ProgramError(
+            self.why,
+            case=self.case if self.case is not None else case,
+            op=self.op if self.op is not None else op,
+            field=self.field if self.field is not None else field,
+            file=self.file if self.file is not None else file,
+        )

@@ -1,0 +1,26 @@
+"""When a program runs: schedules, imported profiler traces, accounts of idle and blocked time, export to viewers."""
+
+from refimpl.timeline.accounts import Accounts, Blocked, Idle, LaneAccount, accounts, gaps, table
+from refimpl.timeline.chrome import to_chrome
+from refimpl.timeline.costs import Costs
+from refimpl.timeline.edges import Edge, event_edges
+from refimpl.timeline.names import stem
+from refimpl.timeline.profiler import from_profiler
+from refimpl.timeline.schedule import schedule
+
+__all__ = [
+    "Accounts",
+    "Blocked",
+    "Costs",
+    "Edge",
+    "Idle",
+    "LaneAccount",
+    "accounts",
+    "event_edges",
+    "from_profiler",
+    "gaps",
+    "schedule",
+    "stem",
+    "table",
+    "to_chrome",
+]

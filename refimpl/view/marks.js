@@ -1,0 +1,142 @@
+/** What explains the picture: arrows of order, idle stretches with their causes, hazards, the forced order, a path edge by edge. */
+import { arrowPath, clamp, fitLabel, measure, set } from "./dom.js";
+import { HOST } from "./lower.js";
+import { isWork } from "./order.js";
+import { valueOf, why } from "./words.js";
+import { isBlock, line, plate, text } from "./figure.js";
+
+export const EDGE_MS = 260;
+const MARK = 7, SMALL_MARK = 5;
+const m11 = (t) => measure(t, 11), bold11 = (t) => measure(t, 11, 650);
+
+/** Idle stretches of the main stream, each with one bracket and the causes in order. */
+export function drawIdle(f, settled) {
+	if (!settled && !f.S.dragging) return;
+	const { L, M, U } = f, runs = [];
+	for (const g of M.gaps) if (g.lane === M.hero && g.why !== "drained" && g.from > 0) { const l = runs[runs.length - 1]; l && l[l.length - 1].to === g.from ? l.push(g) : runs.push([g]); }
+	runs.forEach((gs, k) => {
+		const a = f.X(gs[0].from), b = f.X(gs[gs.length - 1].to), next = runs[k + 1] ? f.X(runs[k + 1][0].from) : L.right, y = f.row(M.hero).end;
+		if (b - a < 4 || !f.seen(a, b) || a > L.right - 20) return;
+		const g = f.group(`idle ${gs[0].before} ${k}`, f.layer.links, { p: line("mute", 1.25), t: text("s m halo") });
+		const wording = (brief) => gs.map((x) => `${U.num(x.to - x.from)} ${why(M, x, brief)}`).join(" + "), sum = U.num(gs[gs.length - 1].to - gs[0].from);
+		set(g.p, { d: `M${a + 1.5},${y + 2}v4H${b - 1.5}v-4` });
+		set(g.t, { x: Math.max(a, L.left) + 8, y: y + 18, text: fitLabel([wording(0), wording(1), `${sum} ${why(M, gs[0], 2)}`, sum], next - a - 18, m11) });
+		set(g.el, { opacity: f.path ? 0.3 : 1 });
+	});
+}
+
+const FEET = new Set(["event", "value", "sync", "legacy"]);
+/** Captures to waits and synchronizes, barriers of the legacy stream; on hover or focus also the launch. */
+export function drawLinks(f) {
+	const near = neighbours(f, f.focused());
+	for (const v of f.live.values())
+		for (const e of v.after) {
+			const r = FEET.has(e.kind) && f.M.ops[e.from] && v.alpha ? f.live.get(f.idOf(v, e)) : null;
+			if (r && !v.never && !r.never && r.lane !== v.lane) drawLink(f, v, r, e, near);
+		}
+	const hot = f.live.get(f.focused());
+	if (hot && isWork(hot) && hot.lane !== HOST) set(f.group("launch", f.layer.links, { p: ["path", { class: "launch" }] }).p, { d: arrowPath(f.X(hot.ready), f.row(HOST).end + 2, f.X(hot.start) + 1, f.row(hot.lane).y - 2) });
+}
+function drawLink(f, v, r, e, near) {
+	const { L } = f, xr = f.X(r.end), xv = e.kind === "legacy" ? f.X(v.start) : f.X(v.end);
+	if (!f.seen(xr, xv)) return;
+	const down = f.rank(v.lane) > f.rank(r.lane), sg = down ? 1 : -1, strong = e.kind !== "legacy" && f.isTopic(v), size = strong ? MARK : SMALL_MARK;
+	const y0 = down ? f.row(r.lane).end : f.row(r.lane).y, y1 = down ? f.row(v.lane).y : f.row(v.lane).end, ya = y0 + sg * size, yb = y1 - sg * (size + 1.5), d = arrowPath(xr, ya, xv, yb);
+	const g = f.group(`link ${v.id} ${r.id}`, strong ? f.layer.links : f.layer.faint, { halo: line("bg", strong ? 5 : 0), p: line("ink", strong ? 1.6 : 1), f: ["path", { class: "ink" }], h: ["path", { class: "hollow" }], t: text("s halo", "end") });
+	set(g.el, { opacity: Math.min(v.alpha, r.alpha) * (strong ? 1 : near.has(v.id) ? 0.9 : 0.36) * (f.path ? 0.25 : 1) * (f.S.scrubbed && f.S.now < v.end - f.S.span / 1e4 ? 0.4 : 1) });
+	set(g.halo, { d });
+	set(g.p, { d });
+	set(g.f, { d: `M${xr - size / 2},${y0}h${size}L${xr},${ya}z` });
+	set(g.h, { d: `M${xv - size / 2},${yb}h${size}L${xv},${y1 - sg * 1.5}z` });
+	const rightSide = xr - measure(v.event ?? "") < L.left + (L.narrow ? 150 : 0);
+	if (strong) set(g.t, { text: v.event, x: rightSide ? xr + 8 : xr - 8, y: y0 + sg * 10 + 3, "text-anchor": rightSide ? "start" : "end" });
+}
+/** The arrows that touch an op: waits just before it, and waits on what is recorded just after it. @param {any} f @param {string} id */
+function neighbours(f, id) {
+	const { M } = f, o = M.ops[M.at.get(id) ?? -1];
+	if (!o) return new Set();
+	const lane = M.ops.filter((x) => x.lane === o.lane && isBlock(x)), k = lane.indexOf(o), from = lane[k - 1]?.i ?? -1, to = lane[k + 1]?.i ?? Infinity;
+	return new Set(M.ops.filter((x) => (x.lane === o.lane && x.i > from && x.i <= o.i) || x.after.some((e) => M.ops[e.from].lane === o.lane && e.from >= o.i && e.from < to)).map((x) => x.id));
+}
+
+/** The hazard's curve: across the gutters, or a bow under the lane when both ops are in one. */
+function hazardArc(f, A, B, xa, xb) {
+	const ra = f.box(A), rb = f.box(B), lane = f.row(A.lane), up = f.rank(B.lane) < f.rank(A.lane);
+	if (A.lane === B.lane) return { d: `M${xa},${lane.end + 2}C${xa},${lane.end + 16} ${xb},${lane.end + 16} ${xb},${lane.end + 2}`, x: (xa + xb) / 2, y: lane.end + 13 };
+	const ya = up ? ra.y - 2 : ra.end + 2, yb = up ? rb.end + 2 : rb.y - 2, ky = (yb - ya) * 0.6;
+	// the word sits on the arc, in the gutter beside the first op's lane, where no block lies under it
+	const along = (t, p, q) => 3 * t * (1 - t) ** 2 * p + 3 * t * t * (1 - t) * q + t ** 3;
+	let t = 0;
+	while (t < 1 && along(t, 0.6, 0.4) * Math.abs(yb - ya) < 11) t += 0.02;
+	return { d: `M${xa},${ya}C${xa},${ya + ky} ${xb},${yb - ky} ${xb},${yb}`, x: xa + along(t, 0, 1) * (xb - xa), y: ya + (up ? -11 : 11) };
+}
+export function drawHazards(f) {
+	const { L, M, S } = f;
+	let first = true;
+	for (const r of M.shown) {
+		const A = f.op(r.a), B = f.op(r.b), a = f.live.get(A.id), b = f.live.get(B.id), main = S.forced && M.race === r;
+		if (!a || !b || (S.forced && !main)) continue;
+		const xa = r.kind === "WAR" ? f.X((a.start + a.end) / 2) : f.X(a.end) - 3, xb = f.X((b.start + b.end) / 2);
+		if (Math.max(xa, xb) < L.left || Math.min(xa, xb) > L.right - 10) continue;
+		const dash = ["rect", { class: "dash", rx: 7 }], arc = hazardArc(f, A, B, xa, xb);
+		const g = f.group(`hazard ${A.id} ${B.id} ${r.kind} ${r.range.buf}`, f.layer.hazards, { arc: ["path", { class: "dash arc" }], oa: dash, ob: dash, pill: ["rect", { class: "pill", rx: 8.5, height: 17 }], t: text("s b w", "middle") }, (n) => n.el.classList.add("tl-hz"));
+		set(g.arc, { d: arc.d });
+		const wrong = M.wrong.find((w) => w.reader === r.a || w.reader === r.b), word = first || main ? `${r.kind} ${r.range.buf}${wrong ? ` · ${wrong.how}` : ""}` : r.kind, w = bold11(word) + 18;
+		const mx = clamp(arc.x, L.left + w / 2, Math.max(L.left + w / 2, L.right - L.fade - w / 2));
+		set(g.pill, { x: mx - w / 2, y: arc.y - 8.5, width: w });
+		set(g.t, { x: mx, y: arc.y + 4, text: word });
+		for (const [o, v, q] of [[g.oa, a, f.box(A)], [g.ob, b, f.box(B)]]) set(o, { x: f.X(v.start) - 3, y: q.y - 3, width: Math.max(5, f.X(v.end) - f.X(v.start)) + 6, height: q.h + 6 });
+		set(g.el, { opacity: f.path ? 0.3 : 1 });
+		first = false;
+		if (main) drawForced(f, a, wrong);
+	}
+}
+function drawForced(f, a, wrong) {
+	const { L, M } = f, st = M.forced.stalled, ra = f.box(a);
+	if (st > 1) {
+		const x0 = Math.max(L.left, f.X(a.start - st) + 2), x1 = f.X(a.start) - 4, word = fitLabel(["stalled, legally", "stalled", ""], x1 - x0 - 16), tw = word ? measure(word) + 12 : 0, mid = (x0 + x1) / 2;
+		const g = f.group("stall", f.layer.hazards, { r: ["rect", { rx: 5, class: "stall", fill: `url(#${f.uid}hz)` }], plate, t: text("w", "middle") });
+		set(g.r, { x: x0, y: ra.y, width: Math.max(0, x1 - x0), height: ra.h });
+		set(g.plate, { x: mid - tw / 2, y: ra.mid - 8.5, width: tw });
+		set(g.t, { x: mid, y: ra.mid + 4, text: word });
+	}
+	const v = wrong && f.live.get(f.op(wrong.reader).id);
+	if (!v) return;
+	const g = f.group("value", f.layer.hazards, { r: ["rect", { rx: 7, height: 38, class: "value" }], t: text("b white"), u: text("s white") });
+	set(g.t, { text: `reads ${valueOf(M, wrong.got)}` });
+	set(g.u, { text: `should be ${valueOf(M, wrong.want)}` });
+	const w = Math.max(measure(g.t.textContent, 12, 650), m11(g.u.textContent)) + 20, rr = f.row(v.lane), x = clamp(f.X(v.end) + 10, L.left, Math.max(L.left, L.right - L.fade - w)), y = v.lane === M.hero ? rr.end + 5 : rr.y - 6;
+	set(g.r, { x, y, width: w });
+	set(g.t, { x: x + 10, y: y + 16 });
+	set(g.u, { x: x + 10, y: y + 31 });
+}
+
+/** A happens-before path in ink: numbered edges, drawn one after the other. */
+export function drawPath(f) {
+	const { path } = f;
+	if (!path) return;
+	const spot = (i, out) => {
+		const o = f.op(i), v = f.live.get(o.id), y = f.box(o).mid;
+		if (!v) return { x: -99, y };
+		if (!isWork(o)) return { x: f.X(v.end), y };
+		return { x: out ? Math.max(f.X(v.start) + 3, f.X(v.end) - 5) : Math.min(f.X(v.end) - 3, f.X(v.start) + 5), y };
+	};
+	let last = { x: 0, y: 0 };
+	path.edges.forEach((e, k) => {
+		const p = spot(e.from, true), q = spot(e.to, false), cross = p.y !== q.y, d = cross ? arrowPath(p.x, p.y, q.x, q.y) : `M${p.x},${p.y}L${Math.max(q.x, p.x + 0.1)},${q.y}`, pl = { pathLength: 1, "stroke-dasharray": 1, "stroke-linecap": "round" };
+		const g = f.group(`path ${k} ${e.from} ${e.to}`, f.layer.path, { halo: line("bg", 7, pl), p: line("ink", 3, pl), c: ["circle", { r: 8, class: "badge" }], t: text("s b inverse", "middle") }, (n) => {
+			const timing = { duration: f.still.matches ? 0 : EDGE_MS, delay: f.still.matches ? 0 : k * EDGE_MS, fill: "backwards", easing: "ease-in-out" };
+			for (const x of [n.halo, n.p]) x.animate([{ strokeDashoffset: 1 }, { strokeDashoffset: 0 }], timing);
+			for (const x of [n.c, n.t]) x.animate([{ opacity: 0 }, { opacity: 1 }], timing);
+		});
+		set(g.halo, { d });
+		set(g.p, { d });
+		// a short edge within a lane has its number outside the lane, on the side the path does not leave by
+		const leaves = (x) => f.op(x.from).lane !== f.op(x.to).lane, on = path.edges.slice(k).find(leaves), off = on ?? path.edges.slice(0, k).reverse().find(leaves), tight = !cross && q.x - p.x < 26;
+		const below = off && (f.rank(f.op(off.to).lane) < f.rank(f.op(off.from).lane)) === Boolean(on), r = f.row(f.op(e.to).lane), y = tight ? (below ? r.end + 11 : r.y - 11) : (p.y + q.y) / 2;
+		const x = Math.max((p.x + q.x) / 2, last.y === y ? last.x + 17 : 0);
+		last = { x, y };
+		set(g.c, { cx: x, cy: y });
+		set(g.t, { x, y: y + 4, text: String(k + 1) });
+	});
+}

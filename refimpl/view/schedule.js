@@ -1,0 +1,88 @@
+/**
+ * When ops would run, and what happens when a bad order is forced. The rules stand at the top of model.js.
+ *
+ * @typedef {import("./lower.js").Compiled} Compiled
+ * @typedef {import("./lower.js").Op} Op
+ * @typedef {import("./order.js").Race} Race
+ * @typedef {{submit: number, ready: number, start: number, end: number}} Span   submit..ready: the host makes the call; start..end: it executes
+ */
+import { HOST, WORK_US } from "./lower.js";
+import { sharedBytes } from "./ranges.js";
+import { races } from "./order.js";
+
+const ENDS = new Set(["event", "value", "sync"]);
+
+/** Duration of an op's own work, when `us` overrides durations by key. @param {Compiled} c @param {Op} op @param {Map<string, number>} us */
+export function duration(c, op, us) {
+	const begin = op.graph === undefined ? null : c.ops[op.graph], own = us.get(op.key) ?? op.us;
+	if (begin?.whole === undefined || op.kind !== "run") return op.kind === "run" || op.kind === "host" || op.kind === "agent" ? own : 0;
+	return begin.span ? op.us * ((us.get(op.key) ?? begin.whole) / begin.span) : 0;
+}
+
+/**
+ * List schedule: one pass over the ops in an order in which they may run. `stall` maps an op to a time before which it may not start: a legal
+ * delay, used to force an order. An op that never runs gets the time at which all else has ended.
+ * @param {Compiled} c @param {{us?: Map<string, number>, stall?: Map<number, number>}} [options] @returns {Span[]}
+ */
+export function schedule(c, { us = new Map(), stall = new Map() } = {}) {
+	/** @type {Span[]} */ const T = new Array(c.ops.length);
+	let host = 0, next = 0;
+	const call = (upTo) => {
+		for (; next <= upTo; next++) {
+			const o = c.ops[next];
+			T[next] = { submit: host, ready: host + o.cost, start: host, end: host };
+			host += o.cost;
+			if (o.lane === HOST) break;
+		}
+	};
+	for (const i of c.order) {
+		const op = c.ops[i], t = (call(i), next = Math.max(next, i + 1), T[i]), ends = (want) => op.after.filter((e) => want(e.kind)).map((e) => T[e.from].end);
+		t.start = Math.max(t.ready, stall.get(i) ?? 0, ...(op.lane === HOST ? [] : ends((k) => !ENDS.has(k))));
+		const until = op.writer === undefined ? ends((k) => ENDS.has(k)) : [T[op.writer].end];
+		t.end = Math.max(t.start + duration(c, op, us), ...until);
+		if (op.kind === "end") t.end = Math.max(t.end, wholeGraph(c, op, T, us));
+		if (op.lane === HOST) host = t.end;
+	}
+	const last = Math.max(0, ...c.order.map((i) => T[i].end));
+	for (const i of [...c.never].sort((x, y) => x - y)) {
+		const o = c.ops[i], from = Math.max(0, ...o.after.filter((e) => !c.never.has(e.from)).map((e) => T[e.from].end)), held = !o.after.some((e) => !ENDS.has(e.kind) && c.never.has(e.from));
+		T[i] = { submit: from, ready: from, start: held ? from : last + WORK_US, end: last + WORK_US };
+	}
+	return T;
+}
+/** A graph without kernel nodes takes the launch's time all the same. */
+function wholeGraph(c, end, T, us) {
+	const begin = c.ops.find((o) => o.end === end.i);
+	return begin.whole !== undefined && !begin.span ? T[begin.i].end + (us.get(begin.key) ?? begin.whole) : 0;
+}
+
+/**
+ * What each racing read found, against what issue order meant it to find. A read that overlaps the write in time is torn.
+ * @param {Compiled} c @param {Span[]} T @param {Race[]} [rs]
+ */
+export function wrongReads(c, T, rs = races(c)) {
+	const out = [], racing = new Set(rs.flatMap((r) => [r.a, r.b])), byMem = new Map();
+	for (const o of c.ops) for (const w of o.writes) byMem.set(w.mem, [...(byMem.get(w.mem) ?? []), { op: o, w }]);
+	for (const i of [...racing].sort((x, y) => x - y)) {
+		for (const range of c.ops[i].reads) {
+			const writers = [...new Set((byMem.get(range.mem) ?? []).filter(({ op, w }) => op.i !== i && !c.never.has(op.i) && sharedBytes(w, range)).map(({ op }) => op))];
+			const want = writers.filter((w) => w.i < i).pop() ?? null;
+			const done = writers.filter((w) => T[w.i].end <= T[i].start + 1e-6).sort((x, y) => T[x.i].end - T[y.i].end || x.i - y.i);
+			const torn = writers.find((w) => w !== want && w.i > i && T[w.i].start < T[i].end - 1e-6 && T[w.i].end > T[i].start + 1e-6);
+			const got = torn ?? done.pop() ?? null;
+			if (got?.i !== want?.i) out.push({ reader: i, range, got: got?.i ?? null, want: want?.i ?? null, how: got && got.i > i ? (torn === got ? "torn" : "overwritten") : "stale" });
+		}
+	}
+	return out;
+}
+
+/**
+ * A legal schedule in which b runs before a: hold a's lane until b has ended. Sound because b does not depend on a.
+ * @param {Compiled} c @param {Race} race @param {Map<string, number>} [us]
+ */
+export function forceBadOrder(c, race, us = new Map()) {
+	const free = schedule(c, { us });
+	if (free[race.b].end <= free[race.a].start) return { T: free, stalled: 0 };
+	const T = schedule(c, { us, stall: new Map([[race.a, free[race.b].end + 60]]) });
+	return { T, stalled: T[race.a].start - free[race.a].start };
+}

@@ -1,0 +1,84 @@
+/**
+ * An explorable solved: for each variant its order (once) and its times (again at each change of a duration).
+ *
+ * @typedef {{id: string, label: string, words?: string, program: any}} Variant
+ * @typedef {{id: string, title: string, words?: string, variants: Variant[], params: Object<string, {label: string, us: number, min: number, max: number, step: number}>,
+ *   initial: string, before: string, topic: string[], hero: string, step_op?: string, ask?: [string, string], plain: boolean}} Explorable
+ */
+import { compile, HOST } from "./lower.js";
+import { clocks, distinct, isWork, races } from "./order.js";
+import { forceBadOrder, schedule, wrongReads } from "./schedule.js";
+import { account, awaited, gaps } from "./accounts.js";
+
+/** An explorable with nothing left out; a plain program becomes one of a single variant. @param {any} spec @returns {Explorable} */
+export function complete(spec) {
+	const plain = !spec.variants, variants = spec.variants ?? [{ id: "program", label: spec.id ?? "program", words: spec.words, program: spec }];
+	const ids = variants.map((v) => v.id), params = spec.params ?? {};
+	return { words: "", topic: [], hero: "forward", ...spec, plain, params, variants: variants.map((v) => ({ ...v, program: timed(v.program, params) })),
+		title: spec.title || spec.id || "Stream program", initial: spec.initial ?? ids[0], before: spec.before ?? ids[0] };
+}
+/** The program with the durations that its parameters give. */
+function timed(program, params) {
+	return { ...program, ops: program.ops.map((o) => (o.param !== undefined && params[o.param] ? { ...o, us: params[o.param].us } : o)) };
+}
+
+/** What does not depend on durations. @param {any} program @param {string} hero */
+export function structure(program, hero) {
+	const c = compile(program), V = clocks(c), near = races(c, V), work = (lane) => c.ops.reduce((x, o) => x + (o.lane === lane && o.kind === "run" ? o.us : 0), 0);
+	const main = c.lanes.includes(hero) ? hero : c.lanes.filter((l) => l !== HOST).sort((p, q) => work(q) - work(p))[0] ?? HOST;
+	return { c, V, near, shown: onePerRun(c, near), families: distinct(c, near), hero: main, at: new Map(c.ops.map((o) => [o.id, o.i])) };
+}
+/** Of the races of one op with one lane, buffer and kind, the nearest. */
+function onePerRun(c, rs) {
+	const best = new Map();
+	for (const r of rs) {
+		const key = `${r.b} ${c.ops[r.a].lane} ${r.range.buf} ${r.kind}`;
+		if (!best.has(key) || best.get(key).a < r.a) best.set(key, r);
+	}
+	return [...best.values()];
+}
+
+/** The race that a picture spells out and that F forces: of step 1 if there is one, since step 0 has nothing before it. */
+const mainRace = ({ c, shown, families }) => shown.find((r) => c.ops[r.a].step === 1) ?? families[0];
+
+/** Times, idle pieces and accounts of a structure under given durations. @param {any} s @param {Map<string, number>} us @param {Explorable} spec @param {boolean} [force] */
+export function solve(s, us, spec, force = false) {
+	const { c } = s, free = schedule(c, { us }), race = mainRace(s), forced = force && race ? forceBadOrder(c, race, us) : null, T = forced ? forced.T : free;
+	const ops = c.ops.map((o) => ({ ...o, ...T[o.i], foot: c.ops[awaited(o) ?? -1]?.id, never: c.never.has(o.i) }));
+	const idle = gaps(c, T).filter((g) => !(forced?.stalled && g.why === "host" && g.before === race.a));
+	return { ...s, T, ops, race, forced, gaps: idle, acc: account(c, free, { stepOp: spec.step_op, hero: s.hero }), wrong: wrongReads(c, T, s.near), end: Math.max(1, ...T.map((t) => t.end)) };
+}
+
+/** Bounds of a draggable duration: a parameter's own, or generous ones around what the program says. @param {Explorable} spec @param {any} op @param {number} us */
+export function bounds(spec, op, us) {
+	const p = spec.params[op.key];
+	return p ? { min: p.min, max: p.max, us: p.us } : { min: 0, max: Math.max(100, us * 10), us };
+}
+
+/**
+ * The pair of ops whose order is worth asking for: the one that the explorable names, else a race of any variant.
+ * @param {Explorable} spec @param {any[]} structures @returns {[string, string] | null} ids
+ */
+export function question(spec, structures) {
+	for (const s of structures) {
+		const named = (spec.ask ?? []).map((n) => s.c.ops.find((o) => isWork(o) && o.name === n)?.id);
+		if (named.length === 2 && named.every(Boolean)) return /** @type {[string, string]} */ (named);
+	}
+	for (const s of structures) {
+		const r = mainRace(s);
+		if (r && r.a !== r.b) return [s.c.ops[r.a].id, s.c.ops[r.b].id];
+	}
+	return null;
+}
+
+/** Same-stream edges through a graph's begin and end made one: they are ours, not the program's. @param {import("./lower.js").Compiled} c @param {import("./lower.js").Edge[]} path */
+export function readable(c, path) {
+	/** @type {import("./lower.js").Edge[]} */ const out = [];
+	for (const e of path) {
+		const last = out[out.length - 1], joint = last && c.ops[last.to];
+		if (joint && (joint.kind === "begin" || joint.kind === "end") && last.kind !== "submit") out[out.length - 1] = { from: last.from, to: e.to, kind: joint.lane === c.ops[last.from].lane ? e.kind : last.kind };
+		else if (joint && joint.kind === "begin") out[out.length - 1] = { from: last.from, to: e.to, kind: "submit" };
+		else out.push(e);
+	}
+	return out;
+}

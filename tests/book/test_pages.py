@@ -1,0 +1,133 @@
+"""The built book in a real browser: complete without a network, readable by everyone, alive under the keys."""
+
+import re
+from pathlib import Path
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Page
+
+from tests.book.conftest import SCREENSHOTS, Watched, chapters, pages
+
+pytestmark = pytest.mark.browser
+
+# Violations that the theme brings, by rule and the start of the element at fault; nothing of ours is excused.
+THEMES_OWN = {
+    "region": ('<img src="../_static/logo.svg" class="logo__image',),  # the logo stands outside every landmark
+}
+
+
+def overflow(page: Page) -> int:
+    """Pixels by which the page is wider than its window."""
+    return int(page.evaluate("document.documentElement.scrollWidth - window.innerWidth"))
+
+
+def violations(page: Page) -> list[str]:
+    """What axe finds and the theme does not answer for."""
+    found = Axe().run(page).response["violations"]
+    return [
+        f"{rule['id']} ({rule['impact']}): {node['html'][:160]}"
+        for rule in found
+        for node in rule["nodes"]
+        if not node["html"].startswith(THEMES_OWN.get(rule["id"], ()))
+    ]
+
+
+def screenshot(page: Page, name: str, kind: str) -> None:
+    SCREENSHOTS.mkdir(parents=True, exist_ok=True)
+    page.screenshot(path=SCREENSHOTS / f"{Path(name).stem}-{kind}.png", full_page=True)
+
+
+@pytest.mark.parametrize("name", pages())
+def test_a_page_asks_nobody_for_anything_and_logs_no_error(laptop: Watched, name: str) -> None:
+    screenshot(laptop.open(name), name, "light")
+    assert laptop.wrong == []
+
+
+@pytest.mark.parametrize("name", pages())
+def test_a_page_works_from_the_disk(laptop: Watched, html: Path, name: str) -> None:
+    laptop.open(name, base=html.as_uri())
+    assert laptop.wrong == []
+
+
+@pytest.mark.parametrize("name", pages())
+def test_a_page_has_no_accessibility_violation_of_ours(laptop: Watched, name: str) -> None:
+    assert violations(laptop.open(name)) == []
+
+
+@pytest.mark.parametrize("name", pages())
+def test_a_page_is_readable_in_the_dark(dark: Watched, name: str) -> None:
+    page = dark.open(name)
+    screenshot(page, name, "dark")
+    assert page.evaluate("document.documentElement.dataset.theme") == "dark"
+    assert violations(page) == []
+    assert overflow(page) <= 0
+
+
+@pytest.mark.parametrize("name", pages())
+def test_a_page_fits_a_phone(phone: Watched, name: str) -> None:
+    page = phone.open(name)
+    screenshot(page, name, "phone")
+    assert overflow(page) <= 0
+    assert violations(page) == []
+
+
+@pytest.mark.parametrize("name", pages())
+def test_every_picture_has_words(laptop: Watched, name: str) -> None:
+    page = laptop.open(name)
+    alts = page.eval_on_selector_all(".bd-article img", "all => all.map(i => i.getAttribute('alt') ?? '')")
+    # Without an alt text Sphinx writes the path of the file.
+    assert [alt for alt in alts if len(alt) < 15 or re.fullmatch(r"\S+\.(png|svg|jpe?g)", alt)] == []
+
+
+@pytest.mark.parametrize("name", chapters())
+def test_the_timeline_moves_by_keyboard(laptop: Watched, name: str) -> None:
+    page = laptop.open(name)
+    time = page.locator(".tl").first.get_by_label("Time", exact=True)
+    time.focus()
+    before = time.input_value()
+    for _ in range(3):
+        time.press("ArrowRight")
+    assert float(time.input_value()) > float(before)
+    time.press("r")
+    page.wait_for_function("([e, v]) => e.value === v", arg=[time.element_handle(), before])
+    assert laptop.wrong == []
+
+
+@pytest.mark.parametrize("name", chapters())
+def test_the_timeline_answers_to_the_mouse(laptop: Watched, name: str) -> None:
+    page = laptop.open(name)
+    time = page.locator(".tl").first.get_by_label("Time", exact=True)
+    time.scroll_into_view_if_needed()
+    before, box = float(time.input_value()), time.bounding_box()
+    assert box is not None
+    page.mouse.move(box["x"] + box["width"] * 0.3, box["y"] + box["height"] / 2)
+    page.mouse.down()
+    page.mouse.move(box["x"] + box["width"] * 0.7, box["y"] + box["height"] / 2, steps=5)
+    page.mouse.up()
+    assert float(time.input_value()) != before
+    assert laptop.wrong == []
+
+
+@pytest.mark.parametrize("name", chapters())
+def test_without_scripts_the_first_frame_is_there(scriptless: Page, served: str, name: str) -> None:
+    scriptless.goto(f"{served}/{name}")
+    frames = scriptless.locator(".timeline-fallback svg")
+    assert frames.count() > 0
+    for frame in frames.all():
+        box = frame.bounding_box()
+        assert box is not None
+        assert box["width"] > 300
+        assert box["height"] > 60
+
+
+@pytest.mark.parametrize("name", chapters())
+def test_in_print_each_timeline_is_there_once(laptop: Watched, name: str) -> None:
+    page = laptop.open(name)
+    page.emulate_media(media="print")
+    screenshot(page, name, "print")
+    views = page.locator("script[type$='widget-view+json']").count()
+    visible = page.eval_on_selector_all(
+        ".timeline-fallback, .cell_output .tl", "all => all.filter(e => e.getBoundingClientRect().height > 60).length"
+    )
+    assert visible == views

@@ -1,0 +1,114 @@
+"""Copies between host and device: which block the host, and when the bytes move."""
+
+from typing import Any
+
+import torch
+
+from refimpl import device
+
+
+def stalled(us: float = 1000.0) -> None:
+    device.sleep_stream("sim", us)
+
+
+def test_early_host_read_of_a_pinned_target_sees_the_old_bytes(dev: Any) -> None:
+    target = device.pinned(2, torch.float32, "sim")
+    x = torch.full((2,), 5.0, device="sim")
+    dev.synchronize()
+    stalled()
+    target.copy_(x, non_blocking=True)
+    done = dev.current_stream().record_event()
+    assert target.tolist() == [0, 0]
+    done.synchronize()
+    assert target.tolist() == [5, 5]
+
+
+def test_wait_does_not_protect_a_host_read(dev: Any) -> None:
+    target = device.pinned(1, torch.float32, "sim")
+    x = torch.ones(1, device="sim")
+    dev.synchronize()
+    stalled()
+    target.copy_(x, non_blocking=True)
+    dev.Stream().wait_event(dev.current_stream().record_event())
+    assert target.item() == 0
+
+
+def test_pinned_target_is_new_once_enough_host_time_has_passed(dev: Any) -> None:
+    target = device.pinned(1, torch.float32, "sim")
+    target.copy_(torch.ones(1, device="sim"), non_blocking=True)
+    device.host_work("sim", 10_000)
+    assert target.item() == 1
+
+
+def test_copy_to_pageable_memory_blocks_the_host(dev: Any) -> None:
+    x = torch.ones(1, device="sim")
+    target = torch.zeros(1)
+    stalled()
+    target.copy_(x, non_blocking=True)
+    assert target.item() == 1
+    assert dev.host_clock_us() > 1000
+
+
+def test_blocking_copy_to_pinned_memory_blocks_the_host(dev: Any) -> None:
+    target = device.pinned(1, torch.float32, "sim")
+    stalled()
+    target.copy_(torch.ones(1, device="sim"))
+    assert target.item() == 1
+
+
+def test_to_cpu_without_blocking_returns_before_the_value(dev: Any) -> None:
+    x = torch.ones(1, device="sim")
+    dev.synchronize()
+    stalled()
+    host = x.to("cpu", non_blocking=True)
+    assert host.item() == 0
+    dev.synchronize()
+    assert host.item() == 1
+
+
+def test_pinned_source_changed_too_early_corrupts_the_copy(dev: Any) -> None:
+    source = device.pinned(1, torch.float32, "sim")
+    source.fill_(1)
+    x = torch.zeros(1, device="sim")
+    stalled()
+    x.copy_(source, non_blocking=True)
+    source.fill_(2)
+    assert x.item() == 2
+
+
+def test_pageable_source_is_staged_at_the_call(dev: Any) -> None:
+    source = torch.ones(1)
+    stalled()
+    x = source.to("sim", non_blocking=True)
+    assert dev.host_clock_us() < 1000
+    source.fill_(2)
+    assert x.item() == 1
+
+
+def test_blocking_copy_from_the_host_blocks_it(dev: Any) -> None:
+    stalled()
+    torch.ones(1).to("sim")
+    assert dev.host_clock_us() > 1000
+
+
+def test_item_blocks_the_host_until_the_value_is_there(dev: Any) -> None:
+    x = torch.zeros(1, device="sim")
+    stalled()
+    x.add_(3)
+    assert x.item() == 3
+    assert dev.host_clock_us() > 1000
+
+
+def test_a_boolean_mask_blocks_the_host(dev: Any) -> None:
+    x = torch.tensor([1.0, -1.0, 2.0]).to("sim")
+    stalled()
+    assert x[x > 0].tolist() == [1, 2]
+    assert dev.host_clock_us() > 1000
+
+
+def test_arithmetic_leaves_the_host_free(dev: Any) -> None:
+    x = torch.zeros(4, device="sim")
+    stalled(50_000)
+    for _ in range(10):
+        x = torch.softmax(x + 1, dim=-1)
+    assert dev.host_clock_us() < 1000

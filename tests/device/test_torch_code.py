@@ -1,0 +1,148 @@
+"""Ordinary PyTorch code gives on sim what it gives on the CPU."""
+
+import copy
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+from torch.nn import functional
+
+from refimpl import device
+
+
+def mlp(to: str) -> torch.Tensor:
+    torch.manual_seed(1)
+    model = nn.Sequential(nn.Linear(8, 16), nn.GELU(), nn.LayerNorm(16), nn.Linear(16, 4)).to(to)
+    with torch.no_grad():
+        return model(torch.randn(3, 8).to(to))
+
+
+def attention(to: str) -> torch.Tensor:
+    torch.manual_seed(1)
+    q, k, v = (torch.randn(2, 4, 5, 8).to(to) for _ in range(3))
+    mask = torch.ones(5, 5, dtype=torch.bool, device=to).tril()
+    scores = (q @ k.transpose(-1, -2) / 8**0.5).masked_fill(~mask, float("-inf"))
+    by_hand = torch.softmax(scores, dim=-1) @ v
+    return torch.cat([by_hand, functional.scaled_dot_product_attention(q, k, v, is_causal=True)])
+
+
+def tables(to: str) -> torch.Tensor:
+    torch.manual_seed(1)
+    table = torch.zeros(6, 4, dtype=torch.int64, device=to)
+    rows, columns = torch.tensor([1, 3], device=to), torch.tensor([0, 2], device=to)
+    table[rows, columns] = torch.tensor([7, 8], device=to)
+    table[:, 3] = torch.arange(6, device=to)
+    table[2:4].add_(1)
+    gathered = torch.gather(table, 1, torch.zeros(6, 1, dtype=torch.int64, device=to))
+    selected = table.index_select(0, rows)
+    embedded = functional.embedding(rows, table)
+    table[table > 7] = -1
+    assert table.nonzero().shape[1] == 2
+    return torch.cat([table.flatten(), gathered.flatten(), selected.flatten(), embedded.flatten(), table.argmax(-1)])
+
+
+def sorting(to: str) -> torch.Tensor:
+    torch.manual_seed(1)
+    x = torch.randn(4, 9).to(to)
+    values, indices = x.topk(3)
+    out = torch.empty(4, 9, device=to)
+    torch.cumsum(x, dim=1, out=out)
+    scattered = torch.zeros(4, 9, device=to).scatter_(1, indices, values)
+    parts = x.split(3, dim=1)
+    return torch.cat([out, scattered, x.sort(dim=1).values, torch.cat(parts[::-1], dim=1), torch.where(x > 0, x, 0)])
+
+
+def training(to: str) -> torch.Tensor:
+    torch.manual_seed(1)
+    model = nn.Linear(4, 2).to(to)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        optimizer.zero_grad()
+        model(torch.ones(2, 4, device=to)).square().mean().backward()
+        optimizer.step()
+    return model.weight.detach()
+
+
+PROGRAMS = [mlp, attention, tables, sorting, training]
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_values_equal_the_cpu_s_in_virtual_time(dev: Any, program: Callable[[str], torch.Tensor]) -> None:
+    torch.testing.assert_close(program("sim").cpu(), program("cpu"))
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_values_equal_the_cpu_s_in_any_order(dev: Any, program: Callable[[str], torch.Tensor]) -> None:
+    expected = program("cpu")
+    for seed in range(5):
+        with dev.schedule(dev.Adversary(seed)):
+            torch.testing.assert_close(program("sim").cpu(), expected)
+
+
+def test_factories_make_tensors_on_sim(dev: Any) -> None:
+    made = {
+        "zeros": torch.zeros(2, device="sim"),
+        "full": torch.full((2,), 3, device="sim"),
+        "tensor": torch.tensor([1, 2], device="sim"),
+        "arange": torch.arange(2, device="sim"),
+        "arange2": torch.arange(1, 7, 2, device="sim"),
+        "linspace": torch.linspace(0, 1, 3, device="sim"),
+        "eye": torch.eye(2, device="sim"),
+        "like": torch.ones_like(torch.zeros(2, device="sim")),
+        "new": torch.zeros(2, device="sim").new_tensor([5]),
+    }
+    assert all(t.device == torch.device("sim", 0) for t in made.values())
+    assert {name: t.tolist() for name, t in made.items()} == {
+        "zeros": [0, 0],
+        "full": [3, 3],
+        "tensor": [1, 2],
+        "arange": [0, 1],
+        "arange2": [1, 3, 5],
+        "linspace": [0, 0.5, 1],
+        "eye": [[1, 0], [0, 1]],
+        "like": [1, 1],
+        "new": [5],
+    }
+
+
+def test_random_numbers_follow_the_seed_and_the_generator(dev: Any) -> None:
+    def seeded() -> list[float]:
+        torch.manual_seed(5)
+        return torch.randn(3, device="sim").tolist()
+
+    def generated() -> list[float]:
+        return torch.rand(3, device="sim", generator=device.generator("sim", 5)).tolist()
+
+    assert seeded() == seeded()
+    assert generated() == generated()
+    assert torch.rand(3, device="sim").tolist() != torch.rand(3, device="sim").tolist()
+
+
+def test_views_alias(dev: Any) -> None:
+    x = torch.zeros(2, 3, device="sim")
+    row, column = x[1], x[:, 2]
+    row.fill_(1)
+    column.add_(5)
+    assert x.tolist() == [[0, 0, 5], [1, 1, 6]]
+    assert row.tolist() == [1, 1, 6]
+
+
+def test_printing_shows_values_and_device(dev: Any) -> None:
+    assert repr(torch.ones(2, device="sim")) == "tensor([1., 1.], device='sim:0')"
+
+
+def test_modules_can_be_copied(dev: Any) -> None:
+    model = nn.Linear(2, 2).to("sim")
+    twin = copy.deepcopy(model)
+    with torch.no_grad():
+        twin.weight.zero_()
+    assert isinstance(twin.weight, nn.Parameter)
+    assert model.weight.abs().sum().item() > 0
+
+
+def test_set_default_device_works(dev: Any) -> None:
+    with torch.device("sim"):
+        assert torch.zeros(2).device.type == "sim"
+        assert torch.zeros(2).tolist() == [0, 0]
