@@ -11,7 +11,9 @@ class HouseContract(Contract):
 
     def check(self, graph: ImportGraph, verbose: bool) -> ContractCheck:
         (root,) = self.session_options["root_packages"]
-        allowed = {room.strip(): set(rooms.split()) for room, _, rooms in (line.partition("->") for line in self.arrows)}
+        allowed = {
+            room.strip(): set(rooms.split()) for room, _, rooms in (line.partition("->") for line in self.arrows)
+        }
         found = {child.removeprefix(f"{root}.") for child in graph.find_children(root)} - {"__main__"}
         problems = [f"{root}.{room} stands in no line of the house" for room in sorted(found - allowed.keys())]
         for room in sorted(found & allowed.keys()):

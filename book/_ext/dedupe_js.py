@@ -1,4 +1,4 @@
-"""Drop inline scripts that are registered twice on a page: sphinx-thebe's second `const` is a SyntaxError in every console."""
+"""Drop inline scripts that a page registers twice: sphinx-thebe's second `const` is a SyntaxError in every console."""
 
 from typing import Any
 

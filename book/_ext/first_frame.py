@@ -1,6 +1,7 @@
-"""The first frame of a widget as a picture in the page: what is seen in print, with scripts off, and until the widget is live.
+"""The first frame of a widget as a picture in the page: seen in print, with scripts off, and until the widget is live.
 
-A widget's output carries `image/svg+xml` beside the widget view. The page would show one of them only; here the picture goes before the view.
+A widget's output carries `image/svg+xml` beside the widget view. The page would show one of them only; here the picture
+goes before the view.
 """
 
 from pathlib import Path

@@ -1,7 +1,7 @@
 """The `{result}` role: prose quotes a measured figure from `results/`, so that no number is typed by hand.
 
-{result}`verify_done.h200:rows[variant=wait,host_ms=1].step_ms|.3f ms` works in pages and in the markdown cells of notebooks.
-A key that leads nowhere is a warning, and the book is built with warnings as errors.
+{result}`verify_done.h200:rows[variant=wait,host_ms=1].step_ms|.3f ms` works in pages and in the markdown cells of
+notebooks. A key that leads nowhere is a warning, and the book is built with warnings as errors.
 """
 
 from docutils import nodes

@@ -30,9 +30,13 @@ class ProvenanceLine(SphinxTransform):
         except UserError as error:
             LOGGER.warning("%s", error, location=self.env.docname)
             return
-        download = addnodes.download_reference("", "", nodes.Text("Download this notebook"), reftarget=f"/{self.env.docname}.ipynb")
+        download = addnodes.download_reference(
+            "", "", nodes.Text("Download this notebook"), reftarget=f"/{self.env.docname}.ipynb"
+        )
         download["refdoc"] = self.env.docname
-        line = nodes.paragraph("", "", nodes.Text(f"{stamp.sentence()} "), download, nodes.Text("."), classes=["provenance"])
+        line = nodes.paragraph(
+            "", "", nodes.Text(f"{stamp.sentence()} "), download, nodes.Text("."), classes=["provenance"]
+        )
         title.parent.insert(title.parent.index(title) + 1, line)
 
 

@@ -31,11 +31,9 @@ def _table(rows: list[dict[str, object]]) -> str:
     cells = [[_text(row[key]) for key in head] for row in rows]
     widths = [max(map(len, column)) for column in zip(head, *cells, strict=True)]
     right = [all(isinstance(row[key], int | float) for row in rows) for key in head]
-    lines = [head, *cells]
-    return "\n".join(
-        "  ".join(text.rjust(width) if to_right else text.ljust(width) for text, width, to_right in zip(line, widths, right, strict=True))
-        for line in lines
-    )
+    pads = [str.rjust if to_right else str.ljust for to_right in right]
+    lines = [zip(pads, line, widths, strict=True) for line in (head, *cells)]
+    return "\n".join("  ".join(pad(text, width) for pad, text, width in line).rstrip() for line in lines)
 
 
 def _text(value: object) -> str:

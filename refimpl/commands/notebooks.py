@@ -13,16 +13,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     run_ = actions.add_parser("run", help="run notebooks from a fresh kernel and stamp them", description=run.__doc__)
     run_.add_argument("names", nargs="*", metavar="NAME", help="a notebook's name or path (default: all)")
     run_.add_argument("--device", choices=["cuda", "sim"], help="the device (default: the best one present)")
-    run_.add_argument("--out", type=Path, metavar="DIR", help="write the results here and leave the notebooks as they are")
-    run_.add_argument("--timeout", type=int, default=600, metavar="SECONDS", help="the most that one cell may take (default: 600)")
+    run_.add_argument("--out", type=Path, metavar="DIR", help="write here, and leave the notebooks as they are")
+    run_.add_argument(
+        "--timeout", type=int, default=600, metavar="SECONDS", help="most time for one cell (default: 600)"
+    )
     check_ = actions.add_parser("check", help="check stamps, order and outputs without running anything")
     check_.add_argument("names", nargs="*", metavar="NAME", help="a notebook's name or path (default: all)")
-    check_.add_argument("--strict", action="store_true", help="modules that changed since the notebook ran are an error too")
-    check_.add_argument("--json", action="store_true", help="one object: notebooks, each with name, errors and outdated")
+    check_.add_argument("--strict", action="store_true", help="changed modules are an error too")
+    check_.add_argument("--json", action="store_true", help="one object: notebooks, with errors and outdated")
 
 
 def run(args: argparse.Namespace) -> int:
-    """Run notebooks from a fresh kernel of this Python and write them with their stamp; a run that fails changes nothing."""
+    """Run notebooks from a fresh kernel of this Python and stamp them; a run that fails changes nothing."""
     return _run(args) if args.action == "run" else _check(args)
 
 

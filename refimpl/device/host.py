@@ -1,4 +1,5 @@
-"""The host's side of a device, for `cuda` and `sim` alike: pinned memory, generators, work, a stall, the clock, named costs."""
+"""The host's side of a device, for `cuda` and `sim` alike: pinned memory, generators, work, a stall, the clock, named
+costs."""
 
 from __future__ import annotations
 
@@ -23,7 +24,8 @@ def _is_sim(device: str | torch.device) -> bool:
 def pinned(shape: int | tuple[int, ...], dtype: torch.dtype, device: str | torch.device) -> torch.Tensor:
     """A pinned host buffer: copies between it and `device` with `non_blocking=True` leave the host free.
 
-    Its bytes are zero. A value copied into it is there only after the host has synchronized with the copy; a host read before that sees the old one.
+    Its bytes are zero. A value copied into it is there only after the host has synchronized with the copy; a host
+    read before that sees the old one.
 
     Args:
         shape: Its shape.
@@ -41,12 +43,14 @@ def pinned(shape: int | tuple[int, ...], dtype: torch.dtype, device: str | torch
 
 
 def generator(device: str | torch.device, seed: int) -> torch.Generator:
-    """A generator for random numbers on `device`, seeded: a CUDA generator, or on `sim` a CPU generator, which it accepts."""
+    """A generator for random numbers on `device`, seeded: a CUDA generator, or on `sim` a CPU generator, which it
+    accepts."""
     return torch.Generator("cpu" if _is_sim(device) else device).manual_seed(seed)
 
 
 def host_work(device: str | torch.device, us: float) -> None:
-    """The host is busy for `us` microseconds and issues nothing: it spins on `cuda`, and moves its virtual clock on `sim`."""
+    """The host is busy for `us` microseconds and issues nothing: it spins on `cuda`, and moves its virtual clock on
+    `sim`."""
     if us < 0:
         raise ValueError(f"host_work(us={us}): use a time that is not negative")
     if _is_sim(device):
@@ -71,7 +75,8 @@ def host_clock_us(device: str | torch.device) -> float:
 def sleep_stream(device: str | torch.device, us: float) -> None:
     """Stalls the current stream for `us` microseconds of device time; the host does not block.
 
-    On `cuda` the first call of a process measures the device's clock, which blocks the host, so call it once before a capture or a measurement.
+    On `cuda` the first call of a process measures the device's clock, which blocks the host, so call it once before a
+    capture or a measurement.
     """
     if us < 0:
         raise ValueError(f"sleep_stream(us={us}): use a time that is not negative")
@@ -81,7 +86,7 @@ def sleep_stream(device: str | torch.device, us: float) -> None:
 
         DEVICE.launch(Kind.LAUNCH, "sleep", us, None)
         return
-    torch.cuda._sleep(round(us * _cycles_per_us(torch.cuda.current_device())))  # type: ignore[no-untyped-call]
+    torch.cuda._sleep(round(us * _cycles_per_us(torch.cuda.current_device())))
 
 
 @cache

@@ -1,1 +1,1 @@
-"""What the chapters share: the stamp that says where a chapter's outputs come from, the runner that writes it, and results."""
+"""What the chapters share: the runner, the stamp that says where outputs come from, and measured results."""

@@ -1,7 +1,7 @@
 """The canonical form of a notebook: the same code with the same results is the same bytes.
 
-What differs between two runs without meaning anything goes: timings, addresses, the random ids of widgets, the order of their state,
-and the copy of the timeline that each widget saves of itself.
+What differs between two runs without meaning anything goes: timings, addresses, the random ids of widgets, the order of
+their state, and the copy of the timeline that each widget saves of itself.
 """
 
 import hashlib
@@ -32,7 +32,8 @@ def canonical(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
         plain = _renumbered(plain, _in_order_of_use(plain["cells"], saved["state"]))
         saved = plain["metadata"]["widgets"][STATE]
         saved["state"] = dict(sorted(saved["state"].items()))
-    return nbformat.reads(json.dumps(plain), as_version=4)
+    result: nbformat.NotebookNode = nbformat.reads(json.dumps(plain), as_version=4)
+    return result
 
 
 def _forget_source(state: dict[str, Any]) -> None:
@@ -57,5 +58,6 @@ def _in_order_of_use(cells: list[dict[str, Any]], state: dict[str, Any]) -> list
 
 def _renumbered(plain: dict[str, Any], order: list[str]) -> dict[str, Any]:
     new = {old: hashlib.sha256(f"widget {n}".encode()).hexdigest()[:32] for n, old in enumerate(order)}
-    renumbered: dict[str, Any] = json.loads(_ID.sub(lambda found: new.get(found.group(), found.group()), json.dumps(plain)))
+    text = _ID.sub(lambda found: new.get(found.group(), found.group()), json.dumps(plain))
+    renumbered: dict[str, Any] = json.loads(text)
     return renumbered

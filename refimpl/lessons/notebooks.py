@@ -16,7 +16,7 @@ from refimpl.program.errors import UserError
 
 FOLDER = ROOT / "notebooks"
 IMAGES = ("image/png", "image/jpeg", "image/svg+xml")
-_ASK_MACHINE = "import dataclasses, json, refimpl.lessons.provenance as p; print(json.dumps(dataclasses.asdict(p.this_machine())))"
+_ASK_MACHINE = "import json, refimpl.lessons.provenance as p; print(json.dumps(vars(p.this_machine())))"
 _MARKDOWN_IMAGE_WITHOUT_ALT = re.compile(r"!\[\s*\]\([^)]*\)|<img(?![^>]*\balt=\"[^\"]+\")[^>]*>")
 _NAMED_SVG = re.compile(r"<svg[^>]*\baria-label=|<title\b[^>]*>\s*\S")
 
@@ -50,7 +50,9 @@ def find(names: Sequence[str], folder: Path = FOLDER) -> list[Path]:
     return found if names else list(known.values())
 
 
-def run(path: Path, out: Path, device: str | None, progress: Callable[[int, int], None], timeout_s: int = 600) -> Machine:
+def run(
+    path: Path, out: Path, device: str | None, progress: Callable[[int, int], None], timeout_s: int = 600
+) -> Machine:
     """Run every cell from a fresh kernel of this interpreter, and write the stamped notebook to `out` in one step.
 
     Args:
@@ -67,7 +69,8 @@ def run(path: Path, out: Path, device: str | None, progress: Callable[[int, int]
     notebook = _read(path)
     source = _code(notebook)
     machine = _execute(notebook, path, device, progress, timeout_s)
-    notebook.metadata[KEY] = Stamp(**vars(machine), cells_sha256=cells_sha256(source), modules=module_hashes(source)).to_json()
+    stamp = Stamp(**vars(machine), cells_sha256=cells_sha256(source), modules=module_hashes(source))
+    notebook.metadata[KEY] = stamp.to_json()
     out.parent.mkdir(parents=True, exist_ok=True)
     draft = out.with_name(out.name + ".part")
     nbformat.write(canonical(notebook), draft)
@@ -87,13 +90,14 @@ def check(path: Path, root: Path = ROOT) -> Findings:
     if stamp.cells_sha256 != cells_sha256(source):
         errors.append("cells were edited after their outputs were made: run the notebook again")
     now = module_hashes(source, root)
-    outdated = [name for name in sorted(now.keys() | stamp.modules.keys()) if now.get(name) != stamp.modules.get(name)]
-    return Findings(path.stem, (*errors, *_order(notebook), *_error_outputs(notebook), *_images(notebook)), tuple(outdated))
+    names = sorted(now.keys() | stamp.modules.keys())
+    outdated = tuple(name for name in names if now.get(name) != stamp.modules.get(name))
+    return Findings(path.stem, (*errors, *_order(notebook), *_error_outputs(notebook), *_images(notebook)), outdated)
 
 
 def _read(path: Path) -> nbformat.NotebookNode:
     try:
-        notebook = nbformat.read(path, as_version=4)
+        notebook: nbformat.NotebookNode = nbformat.read(path, as_version=4)
         nbformat.validate(notebook)
     except (ValueError, AttributeError, nbformat.ValidationError) as error:
         raise UserError(f"{path.name} is not a notebook: {str(error).splitlines()[0]}") from error
@@ -105,16 +109,26 @@ def _code(notebook: nbformat.NotebookNode) -> list[str]:
 
 
 def _execute(
-    notebook: nbformat.NotebookNode, path: Path, device: str | None, progress: Callable[[int, int], None], timeout_s: int
+    notebook: nbformat.NotebookNode,
+    path: Path,
+    device: str | None,
+    progress: Callable[[int, int], None],
+    timeout_s: int,
 ) -> Machine:
     """Run the cells in place, then ask the same kernel what it ran on."""
     from nbclient import NotebookClient
     from nbclient.exceptions import CellExecutionError, CellTimeoutError
 
-    from refimpl.lessons.kernel import ThisInterpreter
+    from refimpl.lessons.kernel import ThisInterpreter, execute_blocking
 
-    numbers = {index: n for n, index in enumerate((i for i, c in enumerate(notebook.cells) if c.cell_type == "code"), 1)}
+    code_cells = [index for index, cell in enumerate(notebook.cells) if cell.cell_type == "code"]
+    numbers = {index: number for number, index in enumerate(code_cells, 1)}
     failed: list[int] = []
+
+    def started(cell: nbformat.NotebookNode, cell_index: int) -> None:
+        if cell_index in numbers:
+            progress(numbers[cell_index], len(numbers))
+
     notebook.cells.append(nbformat.v4.new_code_cell(_ASK_MACHINE))
     client = NotebookClient(
         notebook,
@@ -123,16 +137,16 @@ def _execute(
         coalesce_streams=True,
         kernel_manager_class=ThisInterpreter,
         resources={"metadata": {"path": str(path.parent)}},
-        on_cell_start=lambda cell, cell_index: progress(numbers[cell_index], len(numbers)) if cell_index in numbers else None,
+        on_cell_start=started,
         on_cell_error=lambda cell, cell_index, execute_reply: failed.append(cell_index),
     )
     chosen = {} if device is None else {DEVICE_VARIABLE: device}
     paths = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
     try:
-        client.execute(env={**os.environ, **chosen, "PYTHONPATH": paths})
+        execute_blocking(client, {**os.environ, **chosen, "PYTHONPATH": paths})
     except CellExecutionError as error:
         raise RunFailed(_failure(path, notebook.cells[failed[-1]], numbers.get(failed[-1], 0), error)) from error
-    except RuntimeError as error:  # DeadKernelError, or a kernel that never answered
+    except RuntimeError as error:  # the kernel died, or never answered
         raise RunFailed(f"{path.name}: {error}") from error
     except CellTimeoutError as error:
         raise RunFailed(f"{path.name}: {str(error).strip().splitlines()[0]}") from error
@@ -151,7 +165,8 @@ def _json_of(cell: nbformat.NotebookNode) -> dict[str, Any]:
 def _failure(path: Path, cell: nbformat.NotebookNode, number: int, error: Any) -> str:
     lines = cell.source.strip().splitlines()
     shown = [*lines[:8], f"… {len(lines) - 8} more lines"] if len(lines) > 8 else lines
-    return "\n".join([f"{path.name}: code cell {number} raised {error.ename}: {error.evalue}", *(f"    {line}" for line in shown)])
+    said = f"{path.name}: code cell {number} raised {error.ename}: {error.evalue}"
+    return "\n".join([said, *(f"    {line}" for line in shown)])
 
 
 def _order(notebook: nbformat.NotebookNode) -> Iterator[str]:
@@ -163,13 +178,15 @@ def _order(notebook: nbformat.NotebookNode) -> Iterator[str]:
 def _error_outputs(notebook: nbformat.NotebookNode) -> Iterator[str]:
     for number, cell in _numbered(notebook, "code"):
         if "raises-exception" not in cell.metadata.get("tags", []):
-            yield from (f"code cell {number} shows {o.ename}: {o.evalue}" for o in cell.outputs if o.output_type == "error")
+            errors = (output for output in cell.outputs if output.output_type == "error")
+            yield from (f"code cell {number} shows {error.ename}: {error.evalue}" for error in errors)
 
 
 def _images(notebook: nbformat.NotebookNode) -> Iterator[str]:
     """Every picture has words: a timeline's first frame names itself, any other picture's alt text is the cell's."""
     for number, cell in _numbered(notebook, "markdown"):
-        yield from (f"markdown cell {number}: no alt text for {found}" for found in _MARKDOWN_IMAGE_WITHOUT_ALT.findall(cell.source))
+        found = _MARKDOWN_IMAGE_WITHOUT_ALT.findall(cell.source)
+        yield from (f"markdown cell {number}: no alt text for {image}" for image in found)
     for number, cell in _numbered(notebook, "code"):
         alt = cell.metadata.get("mystnb", {}).get("image", {}).get("alt", "")
         for data in (output.data for output in cell.outputs if "data" in output):

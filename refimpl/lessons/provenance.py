@@ -18,7 +18,7 @@ DEVICE_VARIABLE = "STREAM_ORDER_DEVICE"
 
 @dataclass(frozen=True)
 class Machine:
-    """What ran: the kind of device (`cuda`, `sim`, or `cpu` where no device was asked for), its name, driver and versions."""
+    """What ran: the kind of device (`cuda`, `sim`; `cpu` where none was asked for), its name, driver and versions."""
 
     kind: str
     device: str
@@ -29,8 +29,9 @@ class Machine:
 
     def sentence(self) -> str:
         """One line for a reader, as `Measured on NVIDIA H200 (driver 580.159, torch 2.11.0), 2026-11-29.`"""
-        where = f"{self.device} (driver {self.driver}, torch {self.torch})" if self.driver else f"{self.device} (torch {self.torch})"
-        return f"{'Measured on' if self.kind == 'cuda' else 'Ran on'} {where}, {self.date}."
+        driver = f"driver {self.driver}, " if self.driver else ""
+        verb = "Measured" if self.kind == "cuda" else "Ran"
+        return f"{verb} on {self.device} ({driver}torch {self.torch}), {self.date}."
 
 
 @dataclass(frozen=True)

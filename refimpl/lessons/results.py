@@ -1,7 +1,7 @@
 """Measured figures: one JSON file a measurement, with where, when and how it was made. Prose quotes them by key.
 
-A quotation is `file:path|format`: `verify_done.h200:rows[variant=wait,host_ms=1].step_ms|.3f ms` is the field `step_ms` of the one row
-that matches, with three decimals and its unit.
+A quotation is `file:path|format`: `verify_done.h200:rows[variant=wait,host_ms=1].step_ms|.3f ms` is the field `step_ms`
+of the one row that matches, with three decimals and its unit.
 """
 
 import datetime
@@ -45,7 +45,7 @@ class Result:
         while at < len(path):
             step = _STEP.match(path, at)
             if step is None:
-                raise UserError(f"result {self.name}: {path!r} is no path at {path[at:]!r}: write name.name[key=value].name")
+                raise UserError(f"result {self.name}: {path!r} is no path at {path[at:]!r}: write a.b[key=value].c")
             value, at = _descend(value, step, f"result {self.name}: {path[: step.end()]!r}"), step.end()
         return value
 
@@ -56,7 +56,9 @@ class Result:
         try:
             text = format(value, specification)
         except (TypeError, ValueError) as error:
-            raise UserError(f"result {self.name}: {path!r} is {value!r}, which {specification!r} cannot format") from error
+            raise UserError(
+                f"result {self.name}: {path!r} is {value!r}, which {specification!r} cannot format"
+            ) from error
         return f"{text} {unit}" if unit else text
 
 
@@ -77,14 +79,24 @@ def load(name: str, folder: Path = FOLDER) -> Result:
     return _validated(name, found)
 
 
-def write(name: str, data: Mapping[str, Any], *, device: str, driver: str, torch: str, command: str, folder: Path = FOLDER) -> Path:
-    """Write `results/NAME.json`, dated today, after the same validation that reading it makes; an old file stays until then."""
-    origin = {"device": device, "driver": driver, "torch": torch, "date": datetime.datetime.now(datetime.UTC).date().isoformat()}
-    _validated(name, {**origin, "command": command, **data})
-    folder.mkdir(parents=True, exist_ok=True)
-    file = folder / f"{name}.json"
+def write(
+    name: str,
+    data: Mapping[str, Any],
+    *,
+    device: str,
+    driver: str,
+    torch: str,
+    command: str,
+    folder: Path | str = FOLDER,
+) -> Path:
+    """Write `results/NAME.json`, dated today, if it passes the validation of `load`; an old file stays until then."""
+    today = datetime.datetime.now(datetime.UTC).date().isoformat()
+    found = {"device": device, "driver": driver, "torch": torch, "date": today, "command": command, **data}
+    _validated(name, found)
+    file = Path(folder) / f"{name}.json"
+    file.parent.mkdir(parents=True, exist_ok=True)
     draft = file.with_suffix(".part")
-    draft.write_text(json.dumps({**origin, "command": command, **data}, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    draft.write_text(json.dumps(found, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     os.replace(draft, file)
     return file
 

@@ -1,7 +1,8 @@
 """What a notebook's outputs depend on: its code cells, and the refimpl modules that they import.
 
-Both are hashed so that a page can say whether its outputs still belong to the code that it shows. Hashes are of the syntax
-tree without docstrings: a reworded docstring or comment outdates nothing, a changed line does, and Python 3.11 and 3.12 agree.
+Both are hashed so that a page can say whether its outputs still belong to the code that it shows. A module's hash is of
+its syntax tree without docstrings: a reworded docstring outdates nothing, a changed line does, and Python 3.11 and 3.12
+agree.
 """
 
 import ast

@@ -97,16 +97,17 @@ class Checker:
         call, place = self._next(site)
         lane.clock[lane.index] += 1
         start = list(lane.clock)
+        armed = dict(self._captures)
         ends: dict[str, tuple[Lane, Clock]] = {}
         last_on: dict[int, str] = {}
         for node in topological(tuple(nodes)):
             goes_on = next((ends[dep][0] for dep in node.deps if last_on[ends[dep][0].index] == dep), None)
             branch = goes_on or self._lanes.branch(lane, last_on)
-            clock = joined(start, branch.clock if goes_on is None else start)
+            clock = joined(start, branch.clock)
             for dep in node.deps:
                 clock = joined(clock, ends[dep][1])
             if node.wait is not None:
-                clock = self._join(clock, node.wait, f"node {node.name} of {name}", call)
+                clock = self._join(clock, node.wait, armed.get(node.wait), f"node {node.name} of {name}", call)
             branch.clock[branch.index] = epoch = branch.clock[branch.index] + 1
             clock[branch.index] = epoch
             last_on[branch.index] = node.name
@@ -151,7 +152,7 @@ class Checker:
             lane = self._lanes.enter(stream)
         call = self._calls
         self._calls = call + 1
-        lane.clock = self._join(lane.clock, event, stream, call)
+        lane.clock = self._join(lane.clock, event, self._captures.get(event), stream, call)
         if lane.legacy:
             self._lanes.leave(lane)
 
@@ -170,7 +171,8 @@ class Checker:
         """The host blocks until the event's current capture has executed; a poll that ended with success orders the
         same."""
         self._calls += 1
-        self._lanes.join_host(self._join(self._lanes.host.clock, event, "the host", self._calls - 1))
+        capture = self._captures.get(event)
+        self._lanes.join_host(self._join(self._lanes.host.clock, event, capture, "the host", self._calls - 1))
 
     def stream_synchronize(self, stream: str) -> None:
         """The host blocks until all that is now queued on the stream has executed."""
@@ -267,8 +269,7 @@ class Checker:
 
     # ── pieces ──
 
-    def _join(self, clock: Clock, event: str, who: str, call: int) -> Clock:
-        capture = self._captures.get(event)
+    def _join(self, clock: Clock, event: str, capture: Capture | None, who: str, call: int) -> Clock:
         if capture is None:
             words = f"{who} waits for {event}, which was never recorded: the wait orders nothing"
             self._lints.append(Lint("wait-unrecorded", call, words))

@@ -57,52 +57,62 @@ def deadlock(graph: Graph) -> Deadlock | None:
 
 
 def ancestors(graph: Graph) -> list[int]:
-    """For each step, the set of steps before it, as the bits of an integer; flags are resolved as far as they are
-    certain.
+    """For each step, the set of steps before it in every execution, as the bits of an integer.
 
-    A wait that several writes may release comes after what all of them come after. Raises ``UserError`` beyond
-    ``LIMIT`` steps.
+    A wait that several writes may release comes after what all of them come after. Two waits may release each other's
+    writers in turn, so the sets start full and shrink to the largest solution: growing from nothing would lose what
+    every way into such a circle has in common. Raises ``UserError`` beyond ``LIMIT`` steps.
     """
     if len(graph.steps) > LIMIT:
         raise UserError(
             f"a program with flags may have {LIMIT} steps, this one has {len(graph.steps)}: check it in parts"
         )
-    writes: dict[str, list[int]] = {}
-    for step in graph.steps:
-        if step.sets is not None:
-            writes.setdefault(step.sets, []).append(step.index)
+    order = executable(graph)
     before = [0] * len(graph.steps)
+    writes: dict[str, list[int]] = {}
+    for index in order:
+        before[index] = (1 << len(graph.steps)) - 1
+        sets = graph.steps[index].sets
+        if sets is not None:
+            writes.setdefault(sets, []).append(index)
     changed = True
     while changed:
         changed = False
-        for step in graph.steps:
-            known = before[step.index]
-            for edge in graph.into[step.index]:
-                known |= before[edge.before] | 1 << edge.before
-            if step.flag is not None:
-                known |= _released_after(before, writes.get(step.flag, []), step.index)
-            if known != before[step.index]:
-                before[step.index], changed = known, True
+        for index in order:
+            flag = graph.steps[index].flag
+            known = _after_all(before, graph.into[index]) | (0 if flag is None else _after_any(before, writes[flag]))
+            if known != before[index]:
+                before[index], changed = known, True
+    for index in sorted(set(range(len(before))) - set(order)):
+        before[index] = _after_all(before, graph.into[index])
     return before
 
 
 def with_flag_edges(graph: Graph, before: list[int]) -> Graph:
-    """The graph with an edge from a flag's write to a wait wherever that write surely comes first, for explanations."""
+    """The graph with edges into each wait for a flag from the last steps that surely come before it, for
+    explanations: the write, or what several writes have in common."""
     into = [list(edges) for edges in graph.into]
-    for step in graph.steps:
-        for other in graph.steps if step.flag is not None else ():
-            if other.sets == step.flag and before[step.index] >> other.index & 1:
-                into[step.index].append(Edge(other.index, step.index, EdgeKind.FLAG, step.flag or ""))
+    runs = [graph.steps[index] for index in executable(graph)]
+    for wait in runs:
+        if wait.flag is not None:
+            common = _after_any(before, [step.index for step in runs if step.sets == wait.flag])
+            known = [index for index in range(len(into)) if common >> index & 1]
+            last = [index for index in known if not any(before[other] >> index & 1 for other in known)]
+            into[wait.index] += [Edge(index, wait.index, EdgeKind.FLAG, wait.flag) for index in last]
     return Graph(graph.steps, into)
 
 
-def _released_after(before: list[int], writes: list[int], wait: int) -> int:
+def _after_all(before: list[int], edges: list[Edge]) -> int:
+    known = 0
+    for edge in edges:
+        known |= before[edge.before] | 1 << edge.before
+    return known
+
+
+def _after_any(before: list[int], writes: list[int]) -> int:
     """What surely comes before a wait: what every write that may release it comes after, that write included."""
-    candidates = [write for write in writes if not before[write] >> wait & 1]
-    if not candidates:
-        return 0
-    common = before[candidates[0]] | 1 << candidates[0]
-    for write in candidates[1:]:
+    common = -1
+    for write in writes:
         common &= before[write] | 1 << write
     return common
 

@@ -119,7 +119,7 @@ class _Builder:
 
     def of_device(self, device: int) -> list[str]:
         names = [name for name, s in self.program.streams.items() if s.device == device]
-        return [*names, *(key for key in self.tails if key == f"{LEGACY}@{device}")]
+        return [*names, f"{LEGACY}@{device}"]
 
     def before(self, stream: str) -> list[tuple[int, EdgeKind, str]]:
         """Edges into the next step of a stream: its own order, the host's call, and on legacy all blocking streams."""
@@ -187,7 +187,7 @@ class _Builder:
                 self.on_host(
                     i,
                     name,
-                    [(t, EdgeKind.SYNCHRONIZE, key) for key in self.of_device(self.device) for t in self.tails[key]],
+                    [(t, EdgeKind.SYNCHRONIZE, key) for key in self.of_device(self.device) for t in self.tails.get(key, ())],
                 )
             case p.HostRead():
                 self.on_host(i, name, reads=self.place((op.range,)))
@@ -245,10 +245,11 @@ class _Builder:
         start = self.queue(i, op.stream, op.name)
         steps: dict[str, int] = {}
         sinks = {start}
+        armed = dict(self.captures)  # a wait node binds at the launch, whatever the order in which the nodes are listed
         for node in topological(op.nodes):
             edges = [(steps[dep], EdgeKind.GRAPH, "") for dep in node.deps] or [(start, EdgeKind.GRAPH, "")]
             if node.wait is not None:
-                edges += [(c, EdgeKind.EVENT, node.wait) for c in self.captures.get(node.wait, ())]
+                edges += [(c, EdgeKind.EVENT, node.wait) for c in armed.get(node.wait, ())]
             step = self.graph.add(
                 i,
                 op.stream,
@@ -269,7 +270,7 @@ class _Builder:
             return
         device = self.device if buffer.mem is p.Mem.PINNED else buffer.device
         keys = self.of_device(device)
-        edges = [(tail, EdgeKind.ALLOCATOR, "") for key in keys for tail in self.tails[key]]
+        edges = [(tail, EdgeKind.ALLOCATOR, "") for key in keys for tail in self.tails.get(key, ())]
         step = self.graph.add(i, "driver", name, edges)
         for key in keys:
             self.tails[key] = (step,)
@@ -281,7 +282,8 @@ class _Builder:
             block = self.block_of.get(op.buf)
             for stream in self.users.pop(op.buf, []):
                 if block is not None:
-                    mark = self.queue(i, stream, f"allocator's mark on {stream}")
+                    # The allocator looks at the stream; nothing promises that this is an action that legacy's streams await.
+                    mark = self.graph.add(i, self.lane(stream), f"allocator's mark on {stream}", self.before(stream))
                     self.pending.setdefault(block, []).append(mark)
         elif op.block is not None:
             marks = self.pending.pop(op.block, [])

@@ -15,6 +15,8 @@ from refimpl.program.program import Buffer, Program, Stream, Verdict
 from refimpl.program.ranges import Range
 
 SCHEMA = 1
+LIMIT = 2**63
+"""Numbers are below this, as those of CUDA are."""
 
 Decoder = Callable[[Any], Any]
 T = TypeVar("T")
@@ -74,10 +76,14 @@ def _json(raw: bytes) -> Any:
         raise ProgramError("the file is empty; a stream program is a JSON object")
     try:
         return json.loads(raw, parse_constant=_no_constant)
+    except ProgramError:
+        raise
     except UnicodeDecodeError as error:
         raise ProgramError(f"is not UTF-8 text (byte {error.start})") from None
     except json.JSONDecodeError as error:
         raise ProgramError(f"is not JSON: {error.msg} at line {error.lineno}, column {error.colno}") from None
+    except ValueError:
+        raise ProgramError("is not a stream program: a number has thousands of digits") from None
     except RecursionError:
         raise ProgramError("is nested too deeply for a stream program") from None
 
@@ -213,8 +219,8 @@ def _range(value: Any) -> Range:
         if key not in body:
             raise ProgramError(f"a range lacks {key!r}")
     numbers = [body["off"], body["len"], body.get("rows", 1), body.get("stride", 0)]
-    if not isinstance(body["buf"], str) or any(type(number) is not int for number in numbers):
-        raise ProgramError("a range has a buffer's name and whole numbers of bytes")
+    if not isinstance(body["buf"], str) or any(type(number) is not int or abs(number) >= LIMIT for number in numbers):
+        raise ProgramError("a range has a buffer's name and whole numbers of bytes below 2**63")
     return Range(body["buf"], *numbers)
 
 
@@ -237,14 +243,14 @@ def _text(value: Any) -> str:
 
 
 def _integer(value: Any) -> int:
-    if type(value) is not int or value < 0:
-        raise ProgramError(f"must be a whole number from 0, not {_shown(value)}")
+    if type(value) is not int or not 0 <= value < LIMIT:
+        raise ProgramError(f"must be a whole number from 0 and below 2**63, not {_shown(value)}")
     return value
 
 
 def _duration(value: Any) -> float:
-    if type(value) not in (int, float) or not 0 <= value < float("inf"):
-        raise ProgramError(f"must be a number of microseconds from 0, not {_shown(value)}")
+    if type(value) not in (int, float) or not 0 <= value < LIMIT:
+        raise ProgramError(f"must be a number of microseconds from 0 and below 2**63, not {_shown(value)}")
     return float(value)
 
 
@@ -273,7 +279,10 @@ def _enum(kind: type[StrEnum]) -> Decoder:
 
 
 def _shown(value: Any) -> str:
-    text = json.dumps(value)
+    try:
+        text = json.dumps(value)
+    except RecursionError:
+        return "a value nested too deeply to be shown"
     return text if len(text) <= 60 else text[:57] + "..."
 
 

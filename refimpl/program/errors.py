@@ -39,7 +39,8 @@ class ProgramError(UserError, ValueError):
             self.field and f"field {self.field!r}",
         ]
         where = ", ".join(str(place) for place in places if place)
-        return f"{where}: {self.why}" if where else self.why
+        text = f"{where}: {self.why}" if where else self.why
+        return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)  # a name in the file may hold anything
 
     def at(
         self, *, case: str | None = None, op: int | None = None, field: str | None = None, file: str | None = None

@@ -123,33 +123,44 @@ class Program:
         return ("host", *known, *others, *legacy, *agents)
 
     def _check(self, op: Op) -> None:
-        for name in streams_of(op):
-            if name != LEGACY and name not in self.streams:
+        for field_name in ("stream", "on"):
+            name = getattr(op, field_name, None)
+            if name is not None and name != LEGACY and name not in self.streams:
                 known = ", ".join([*self.streams, LEGACY])
-                raise ProgramError(f"unknown stream {name!r}; this program has {known}", field="stream")
-        reads, writes = accesses(op)
-        for r in (*reads, *writes):
-            self._check_range(r)
+                raise ProgramError(f"unknown stream {name!r}; this program has {known}", field=field_name)
+        for field_name, r in _ranges(op):
+            try:
+                self._check_range(r)
+            except ProgramError as error:
+                raise error.at(field=field_name) from None
         buf = getattr(op, "buf", None)
         if buf is not None and buf not in self.buffers:
-            raise ProgramError(
-                f"unknown buffer {buf!r}; this program has {', '.join(self.buffers) or 'none'}", field="buf"
-            )
+            raise ProgramError(self._unknown_buffer(buf), field="buf")
         if isinstance(op, o.GraphLaunch):
             topological(op.nodes)
 
+    def _unknown_buffer(self, name: str) -> str:
+        return f"unknown buffer {name!r}; this program has {', '.join(self.buffers) or 'none'}"
+
     def _check_range(self, r: Range) -> None:
-        buffer = self.buffers.get(r.buf)
-        if buffer is None:
-            raise ProgramError(
-                f"unknown buffer {r.buf!r}; this program has {', '.join(self.buffers) or 'none'}", field="buf"
-            )
+        if r.buf not in self.buffers:
+            raise ProgramError(self._unknown_buffer(r.buf))
+        size = self.buffers[r.buf].bytes
         if r.off < 0 or r.len < 1 or r.rows < 1 or r.stride < 0:
-            raise ProgramError(f"range {r} needs off >= 0, len >= 1, rows >= 1 and stride >= 0", field="range")
-        if r.end > buffer.bytes:
-            raise ProgramError(
-                f"range {r} ends at byte {r.end}, outside buffer {r.buf!r} of {buffer.bytes} bytes", field="range"
-            )
+            raise ProgramError(f"range {r} needs off >= 0, len >= 1, rows >= 1 and stride >= 0")
+        if r.end > size:
+            raise ProgramError(f"range {r} ends at byte {r.end}, outside buffer {r.buf!r} of {size} bytes")
+
+
+def _ranges(op: Op) -> Iterator[tuple[str, Range]]:
+    """The ranges of an op, each with the field that holds it."""
+    if isinstance(op, o.GraphLaunch):
+        reads, writes = accesses(op)
+        yield from (("nodes", r) for r in (*reads, *writes))
+        return
+    for field_name in ("reads", "writes", "src", "dst", "range"):
+        value = getattr(op, field_name, ())
+        yield from ((field_name, r) for r in ((value,) if isinstance(value, Range) else value))
 
 
 def streams_of(op: Op) -> Iterator[str]:

@@ -120,7 +120,7 @@ def _run_meeting_runs(a: Range, b: Range) -> tuple[int, int] | None:
     if k is None or first + k > last:
         return None
     start = a.off + (first + k) * step
-    row = min((start - lowest) // b.stride, b.rows - 1)
+    row = max(0, (start - b.off - b.len) // b.stride + 1)
     return start, b.off + row * b.stride
 
 

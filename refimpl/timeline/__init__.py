@@ -3,7 +3,7 @@
 from refimpl.timeline.accounts import Accounts, Blocked, Idle, LaneAccount, accounts, gaps, table
 from refimpl.timeline.chrome import to_chrome
 from refimpl.timeline.costs import Costs
-from refimpl.timeline.edges import Edge, event_edges
+from refimpl.timeline.edges import Edge, drawn_edges, event_edges
 from refimpl.timeline.names import stem
 from refimpl.timeline.profiler import from_profiler
 from refimpl.timeline.schedule import schedule
@@ -16,6 +16,7 @@ __all__ = [
     "Idle",
     "LaneAccount",
     "accounts",
+    "drawn_edges",
     "event_edges",
     "from_profiler",
     "gaps",

@@ -214,12 +214,13 @@ def _total(call: str, held: list[tuple[float, bool | None]]) -> Blocked:
 
 
 def _launch_by_step(program: Program, step_op: str) -> dict[int, int]:
-    named = [
-        (i, op)
-        for i, op in enumerate(program.ops)
-        if step_op in (getattr(op, "name", ""), stem(getattr(op, "name", "")))
-    ]
-    return {op.step: i for i, op in reversed(named) if op.step is not None}
+    """The first op of that name in each step; a graph goes by its own name and by its nodes'."""
+    found: dict[int, int] = {}
+    for index, op in enumerate(program.ops):
+        names = [getattr(op, "name", ""), *(node.name for node in getattr(op, "nodes", ()))]
+        if op.step is not None and any(step_op in (name, stem(name)) for name in names):
+            found.setdefault(op.step, index)
+    return found
 
 
 def table(rows: Mapping[str, Accounts], lane: str = "forward") -> str:

@@ -5,7 +5,7 @@ from typing import Any
 
 from refimpl.program import Program, Span, Trace
 from refimpl.program.ops import accesses
-from refimpl.timeline.edges import event_edges
+from refimpl.timeline.edges import drawn_edges
 
 _PID = 1
 _MARK_US = 0.1
@@ -79,22 +79,6 @@ def _fences(trace: Trace, program: Program, tids: dict[str, int]) -> Iterator[di
     """Arrows from each record to the waits that took its capture."""
     for number, (event, source, target) in enumerate(drawn_edges(trace, program)):
         yield from _arrow(f"fence {number}", event, tids[source.lane], source.end_us, tids[target.lane], target.end_us)
-
-
-def drawn_edges(trace: Trace, program: Program) -> Iterator[tuple[str, Span, Span]]:
-    """The program's event edges whose two ends the trace shows: name, the record's span, the wait's span."""
-    by_op: dict[int, list[Span]] = {}
-    for span in trace.spans:
-        if span.op is not None:
-            by_op.setdefault(span.op, []).append(span)
-
-    def find(op: int, node: str | None) -> Span | None:
-        return next((s for s in reversed(by_op.get(op, [])) if node is None or s.name == node), None)
-
-    for edge in event_edges(program):
-        source, target = find(edge.source, edge.source_node), find(edge.target, edge.target_node)
-        if source is not None and target is not None:
-            yield edge.event, source, target
 
 
 def _arrow(id: str, name: str, from_tid: int, from_us: float, to_tid: int, to_us: float) -> list[dict[str, Any]]:

@@ -1,9 +1,10 @@
 """Which record each wait of a program waits for: the arrows of a picture."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from refimpl.order import runs_on
-from refimpl.program import Program, topological
+from refimpl.program import Program, Span, Trace, topological
 from refimpl.program import ops as o
 
 
@@ -66,8 +67,24 @@ def event_edges(program: Program) -> tuple[Edge, ...]:
     return tuple(edges)
 
 
+def drawn_edges(trace: Trace, program: Program) -> Iterator[tuple[str, Span, Span]]:
+    """The program's event edges whose two ends the trace shows: name, the record's span, the wait's span."""
+    by_op: dict[int, list[Span]] = {}
+    for span in trace.spans:
+        if span.op is not None:
+            by_op.setdefault(span.op, []).append(span)
+
+    def find(op: int, node: str | None) -> Span | None:
+        return next((s for s in reversed(by_op.get(op, [])) if node is None or s.name == node), None)
+
+    for edge in event_edges(program):
+        source, target = find(edge.source, edge.source_node), find(edge.target, edge.target_node)
+        if source is not None and target is not None:
+            yield edge.event, source, target
+
+
 def _of_graph(index: int, op: o.GraphLaunch, held: dict[str, tuple[int, str | None]]) -> list[Edge]:
-    """Edges into the graph's wait nodes, by the captures current at the launch; then its records re-arm their events."""
+    """Edges into the graph's wait nodes, by the captures current at the launch; its records then re-arm their events."""
     waits = [node for node in op.nodes if node.wait is not None and node.wait in held]
     edges = [Edge(n.wait, held[n.wait][0], index, held[n.wait][1], n.name) for n in waits if n.wait is not None]
     held.update({node.record: (index, node.name) for node in topological(op.nodes) if node.record is not None})

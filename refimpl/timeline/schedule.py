@@ -41,7 +41,7 @@ def schedule(program: Program, costs: Costs | None = None, stall: Mapping[int, f
         op.
 
     Raises:
-        ProgramError: the program deadlocks, or waits for an agent that never began.
+        ProgramError: the program deadlocks, since a stream waits for a flag that no write can set.
 
     Example:
         >>> from refimpl.program import HostWork, Launch, Stream
@@ -133,10 +133,7 @@ class _Scheduler:
                 self.agents.setdefault(op.id, []).append(task)
                 self._draw(f"agent {op.id}", label(op), SpanKind.HOST, task)
             case o.HostAsyncWait():
-                if op.id not in self.agents:
-                    raise self._error(f"no host_async_begin with id {op.id!r} stands before this wait", field="id")
-                self._block(label(op), self.agents[op.id])
-                self.agents[op.id] = []
+                self._block(label(op), self.agents.pop(op.id, []))
             case _:
                 raise self._error(f"the schedule has no rule for {op.op!r}", field="op")
 

@@ -9,7 +9,7 @@ import { HOST, stem } from "./lower.js";
 import { isWork } from "./order.js";
 
 /** The record, write or op whose end a wait or synchronize stood for, if it stood for one. @param {import("./lower.js").Op} op */
-export const awaited = (op) => op.writer ?? op.after.find((e) => e.kind === "event" || e.kind === "value" || e.kind === "sync")?.from;
+export const awaited = (op) => op.writers?.[0] ?? op.after.find((e) => e.kind === "event" || e.kind === "value" || e.kind === "sync")?.from;
 
 const byStart = (T) => (p, q) => T[p.i].start - T[q.i].start || p.i - q.i;
 

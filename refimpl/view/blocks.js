@@ -1,9 +1,9 @@
 /** The still part of the picture: lanes, ops, step rows, the axis and the now-line. */
-import { fitLabel, measure, set, tickStep } from "./dom.js";
+import { fitLabel, line, measure, plate, set, text, tickStep } from "./dom.js";
 import { HOST, stem } from "./lower.js";
 import { isWork } from "./order.js";
 import { laneState, target } from "./words.js";
-import { isBlock, line, plate, text } from "./figure.js";
+import { isBlock } from "./solve.js";
 
 const m11 = (t) => measure(t, 11), bold11 = (t) => measure(t, 11, 650);
 
@@ -28,7 +28,7 @@ export function drawOps(f) {
 }
 /** A thin frame holds the nodes of one graph launch together. */
 function drawGraph(f, v) {
-	const nodes = f.M.ops.filter((o) => o.graph === v.i && o.kind === "run").map((o) => f.live.get(o.id)).filter(Boolean);
+	const nodes = [...f.live.values()].filter((o) => o.graphId === v.id && o.kind === "run");
 	if (nodes.length < 2) return;
 	const r = f.row(v.lane), a = f.X(Math.min(...nodes.map((o) => o.start))), b = f.X(Math.max(...nodes.map((o) => o.end)));
 	if (!f.seen(a, b)) return;

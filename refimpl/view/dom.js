@@ -24,6 +24,11 @@ export function set(el, attrs) {
 }
 export const svgEl = (tag, attrs = {}) => set(document.createElementNS("http://www.w3.org/2000/svg", tag), attrs);
 
+/** Parts of keyed groups, as [tag, attributes]. */
+export const line = (stroke, w, more) => ["path", { fill: "none", stroke: `var(--tl-${stroke})`, "stroke-width": w, ...more }];
+export const text = (cls, anchor = "start") => ["text", { class: cls, "text-anchor": anchor }];
+export const plate = ["rect", { class: "bg", rx: 4, height: 17 }];
+
 const widths = new Map();
 /** @type {any} */ let pen = null;
 /** Width of a text in the interface font, remembered. */

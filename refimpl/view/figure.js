@@ -4,24 +4,16 @@
  */
 import { set, svgEl } from "./dom.js";
 import { HOST, stem } from "./lower.js";
-import { isWork } from "./order.js";
 import { drawAxis, drawLanes, drawOps, drawSteps } from "./blocks.js";
 import { drawHazards, drawIdle, drawLinks, drawPath } from "./marks.js";
 
 const NAMED = [HOST, "schedule", "plan", "forward", "copy"], OTHERS = 5;
 
-/** What has a body of its own in a lane: work, a host that is held, a stream that is held for good. */
-export const isBlock = (o) => (isWork(o) && !o.never && !(o.implicit && o.end === o.start)) || o.kind === "sync" || (o.never && o.kind === "wait" && o.end > o.start);
-
-export const line = (stroke, w, more) => ["path", { fill: "none", stroke: `var(--tl-${stroke})`, "stroke-width": w, ...more }];
-export const text = (cls, anchor = "start") => ["text", { class: cls, "text-anchor": anchor }];
-export const plate = ["rect", { class: "bg", rx: 4, height: 17 }];
-
 export class Figure {
 	/** @param {string} uid @param {any} spec @param {any} state the timeline's S @param {any} on handlers: born(el, op), gap(lane, event), leave(), now(event) */
 	constructor(uid, spec, state, on) {
 		Object.assign(this, { uid, spec, S: state, on, live: new Map(), path: null, others: new Map(), pool: new Map(), tick: 0, still: matchMedia("(prefers-reduced-motion: reduce)") });
-		this.svg = svgEl("svg", { role: "group", "aria-label": spec.title });
+		this.svg = svgEl("svg", { role: "group", "aria-label": spec.alt ? `${spec.title}. ${spec.alt}` : spec.title });
 		this.layer = {};
 		const hatch = (id, color) => `<pattern id="${uid}${id}" width="6" height="6" patternUnits="userSpaceOnUse" patternTransform="rotate(45)"><path d="M1 0v6" stroke="var(--tl-${color})" stroke-width="2"/></pattern>`;
 		const defs = svgEl("defs"), plot = svgEl("g", { "clip-path": `url(#${uid}clip)` });

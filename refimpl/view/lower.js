@@ -9,11 +9,12 @@
  * @typedef {Range & {mem: string, owner: number}} Access   mem: the memory it lies in, a block or the buffer itself; owner: which life of that memory
  * @typedef {{i: number, id: string, kind: Kind, lane: string, chain: string, name: string, us: number, key: string, cost: number, src: number,
  *   reads: Access[], writes: Access[], after: Edge[], event?: string, flag?: string, implicit?: boolean, value?: string, step?: number, site?: any,
- *   param?: string, k?: number, writer?: number, end?: number, graph?: number, slot?: number, slots?: number, whole?: number, span?: number}} Op
+ *   param?: string, k?: number, writers?: number[], end?: number, graph?: number, slot?: number, slots?: number, whole?: number, span?: number}} Op
  * @typedef {{ops: Op[], lanes: string[], chains: string[], order: number[], never: Set<number>, at: number[]}} Compiled
  */
-import { bindValues } from "./order.js";
+import { bindFlags, runOrder } from "./flags.js";
 import { rangeEnd } from "./ranges.js";
+import { copyRule, sortNodes } from "./rules.js";
 
 export const HOST = "host";
 export const CALL_US = 6;
@@ -22,30 +23,6 @@ const LANE_ORDER = [HOST, "schedule", "plan", "forward", "copy"];
 
 /** "verify_done 3" is of the family "verify_done". @param {string} name */
 export const stem = (name) => name.replace(/[ _#-]?\d+$/, "") || name;
-
-/** The order of a graph's nodes in which each comes after its deps. */
-function sortNodes(nodes, fail) {
-	const byName = new Map(nodes.map((n) => [n.name, n])), state = new Map(), out = [];
-	const visit = (n) => {
-		if (state.get(n) === 2) return;
-		if (state.get(n) === 1) fail(`nodes depend on each other in a circle through "${n.name}"`);
-		state.set(n, 1);
-		for (const d of n.deps ?? []) visit(byName.get(d) ?? fail(`node "${n.name}" depends on "${d}", which is no node of this graph`));
-		state.set(n, 2);
-		out.push(n);
-	};
-	nodes.forEach(visit);
-	return out;
-}
-
-/** Host and device sides of a copy: what "Default" stands for, and whether the host returns only at its end. */
-export function copyRule(op, memOf) {
-	const side = (r) => (memOf(r.buf) === "device" || memOf(r.buf) === "managed" ? "D" : "H");
-	const kind = op.kind === "Default" ? `${side(op.src)}2${side(op.dst)}` : op.kind;
-	if (op.api === "async") return { kind, host: kind === "H2H" ? "end" : "free" };
-	if (kind === "H2D") return { kind, host: memOf(op.src.buf) === "pinned" ? "end" : "staged" };
-	return { kind, host: kind === "D2D" ? "free" : "end" };
-}
 
 /** Lower a program. @param {any} program @returns {Compiled} */
 export function compile(program) {
@@ -64,7 +41,8 @@ class Lowering {
 		this.seen = new Map();
 		this.agents = new Map();
 		this.owners = new Map();
-		this.blocks = new Map();
+		this.users = new Map();
+		this.pending = new Map();
 		this.lives = 0;
 		this.program = program;
 		(program.ops ?? []).forEach((s, at) => this.lower(s, at));
@@ -176,7 +154,7 @@ class Lowering {
 			case "stream_wait_value": return this.add({ kind: "wait", lane: this.laneOf(s.stream), flag: s.flag, event: s.flag, name: `wait(${s.flag})` });
 			case "tensor_alloc": return this.own(s);
 			case "tensor_free": return this.release(s);
-			case "record_stream": return this.owners.get(s.buf)?.users.add(this.laneOf(s.stream));
+			case "record_stream": return this.use(s);
 			case "set_device": this.device = s.device; return undefined;
 			case "alloc": case "free": return undefined;
 			default: return this.fail("unknown op");
@@ -258,16 +236,22 @@ class Lowering {
 	// ── the caching allocator ──
 	own(s) {
 		if (s.block === undefined) return;
-		const last = this.blocks.get(s.block);
-		if (last?.marks.length) this.mark("sync", HOST, `reuse of ${s.block}`, this.edges("sync", last.marks), { implicit: true, cost: 0 });
-		const owner = { block: s.block, life: ++this.lives, users: new Set(), marks: [] };
-		this.owners.set(s.buf, owner);
-		this.blocks.set(s.block, owner);
+		const marks = this.pending.get(s.block) ?? [];
+		if (marks.length) this.mark("sync", HOST, `reuse of ${s.block}`, this.edges("sync", marks), { implicit: true, cost: 0 });
+		this.pending.delete(s.block);
+		this.users.delete(s.buf);
+		this.owners.set(s.buf, { block: s.block, life: ++this.lives });
 	}
 	/** The allocator marks the tail of every recorded stream when the tensor is freed, and reuses the block only after those marks. */
 	release(s) {
-		const owner = this.owners.get(s.buf);
-		for (const lane of owner?.users ?? []) owner.marks.push(this.tailMark(lane).i);
+		const owner = this.owners.get(s.buf), users = this.users.get(s.buf) ?? [];
+		this.users.delete(s.buf);
+		if (!owner) return;
+		const marks = users.map((lane) => this.tailMark(lane).i);
+		this.pending.set(owner.block, [...(this.pending.get(owner.block) ?? []), ...marks]);
+	}
+	use(s) {
+		this.users.set(s.buf, [...(this.users.get(s.buf) ?? []), this.laneOf(s.stream)]);
 	}
 
 	// ── what runs at all, and in which order ──
@@ -277,25 +261,6 @@ class Lowering {
 		const chains = [...new Set([HOST, ...ops.map((o) => o.chain)])], c = { ops, lanes, chains, ...runOrder(ops), at: [] };
 		const count = chains.map(() => 0), index = new Map(chains.map((x, k) => [x, k]));
 		for (const o of ops) { o.k = index.get(o.chain); c.at.push(++count[o.k]); }
-		bindValues(c);
-		return c;
+		return bindFlags(c);
 	}
-}
-
-/** Run whatever may run until nothing more can: what is left over never runs. @param {Op[]} ops */
-export function runOrder(ops) {
-	const done = new Uint8Array(ops.length), flags = new Set(), order = [];
-	let pending = ops.map((o) => o.i), before = -1;
-	while (pending.length && pending.length !== before) {
-		before = pending.length;
-		pending = pending.filter((i) => {
-			const o = ops[i];
-			if (!o.after.every((e) => done[e.from]) || (o.kind === "wait" && o.flag !== undefined && !flags.has(o.flag))) return true;
-			done[i] = 1;
-			order.push(i);
-			if (o.kind === "record" && o.flag !== undefined) flags.add(o.flag);
-			return false;
-		});
-	}
-	return { order, never: new Set(pending) };
 }

@@ -1,9 +1,9 @@
 /** What explains the picture: arrows of order, idle stretches with their causes, hazards, the forced order, a path edge by edge. */
-import { arrowPath, clamp, fitLabel, measure, set } from "./dom.js";
+import { arrowPath, clamp, fitLabel, line, measure, plate, set, text } from "./dom.js";
 import { HOST } from "./lower.js";
 import { isWork } from "./order.js";
-import { valueOf, why } from "./words.js";
-import { isBlock, line, plate, text } from "./figure.js";
+import { laneState, valueOf, why } from "./words.js";
+import { isBlock } from "./solve.js";
 
 export const EDGE_MS = 260;
 const MARK = 7, SMALL_MARK = 5;
@@ -25,14 +25,13 @@ export function drawIdle(f, settled) {
 	});
 }
 
-const FEET = new Set(["event", "value", "sync", "legacy"]);
 /** Captures to waits and synchronizes, barriers of the legacy stream; on hover or focus also the launch. */
 export function drawLinks(f) {
 	const near = neighbours(f, f.focused());
 	for (const v of f.live.values())
-		for (const e of v.after) {
-			const r = FEET.has(e.kind) && f.M.ops[e.from] && v.alpha ? f.live.get(f.idOf(v, e)) : null;
-			if (r && !v.never && !r.never && r.lane !== v.lane) drawLink(f, v, r, e, near);
+		for (const foot of v.feet) {
+			const r = f.live.get(foot.id);
+			if (r && !v.never && !r.never) drawLink(f, v, r, foot, near);
 		}
 	const hot = f.live.get(f.focused());
 	if (hot && isWork(hot) && hot.lane !== HOST) set(f.group("launch", f.layer.links, { p: ["path", { class: "launch" }] }).p, { d: arrowPath(f.X(hot.ready), f.row(HOST).end + 2, f.X(hot.start) + 1, f.row(hot.lane).y - 2) });
@@ -70,6 +69,11 @@ function hazardArc(f, A, B, xa, xb) {
 	while (t < 1 && along(t, 0.6, 0.4) * Math.abs(yb - ya) < 11) t += 0.02;
 	return { d: `M${xa},${ya}C${xa},${ya + ky} ${xb},${yb - ky} ${xb},${yb}`, x: xa + along(t, 0, 1) * (xb - xa), y: ya + (up ? -11 : 11) };
 }
+/** Where a gutter has room for a word: on a narrow screen the lane's name and state stand at its left. */
+function pillStart(f, y) {
+	const { L, M, S } = f, below = L.narrow ? M.c.lanes.find((l) => f.row(l).y - y > 0 && f.row(l).y - y < 28) : undefined;
+	return below === undefined ? L.left : L.left + measure(below, 12, 650) + measure(laneState(M, below, S.now), 11) + 22;
+}
 export function drawHazards(f) {
 	const { L, M, S } = f;
 	let first = true;
@@ -82,11 +86,11 @@ export function drawHazards(f) {
 		const g = f.group(`hazard ${A.id} ${B.id} ${r.kind} ${r.range.buf}`, f.layer.hazards, { arc: ["path", { class: "dash arc" }], oa: dash, ob: dash, pill: ["rect", { class: "pill", rx: 8.5, height: 17 }], t: text("s b w", "middle") }, (n) => n.el.classList.add("tl-hz"));
 		set(g.arc, { d: arc.d });
 		const wrong = M.wrong.find((w) => w.reader === r.a || w.reader === r.b), word = first || main ? `${r.kind} ${r.range.buf}${wrong ? ` · ${wrong.how}` : ""}` : r.kind, w = bold11(word) + 18;
-		const mx = clamp(arc.x, L.left + w / 2, Math.max(L.left + w / 2, L.right - L.fade - w / 2));
+		const free = pillStart(f, arc.y) + w / 2, mx = clamp(arc.x, free, Math.max(free, L.right - L.fade - w / 2));
 		set(g.pill, { x: mx - w / 2, y: arc.y - 8.5, width: w });
 		set(g.t, { x: mx, y: arc.y + 4, text: word });
 		for (const [o, v, q] of [[g.oa, a, f.box(A)], [g.ob, b, f.box(B)]]) set(o, { x: f.X(v.start) - 3, y: q.y - 3, width: Math.max(5, f.X(v.end) - f.X(v.start)) + 6, height: q.h + 6 });
-		set(g.el, { opacity: f.path ? 0.3 : 1 });
+		set(g.el, { opacity: f.path ? 0.3 : first || main ? 1 : 0.72 });
 		first = false;
 		if (main) drawForced(f, a, wrong);
 	}
@@ -105,7 +109,7 @@ function drawForced(f, a, wrong) {
 	const g = f.group("value", f.layer.hazards, { r: ["rect", { rx: 7, height: 38, class: "value" }], t: text("b white"), u: text("s white") });
 	set(g.t, { text: `reads ${valueOf(M, wrong.got)}` });
 	set(g.u, { text: `should be ${valueOf(M, wrong.want)}` });
-	const w = Math.max(measure(g.t.textContent, 12, 650), m11(g.u.textContent)) + 20, rr = f.row(v.lane), x = clamp(f.X(v.end) + 10, L.left, Math.max(L.left, L.right - L.fade - w)), y = v.lane === M.hero ? rr.end + 5 : rr.y - 6;
+	const w = Math.max(measure(g.t.textContent, 12, 650), m11(g.u.textContent)) + 20, rr = f.row(v.lane), x = clamp(f.X(v.end) + 10, L.left, Math.max(L.left, L.right - L.fade - w)), y = v.lane === M.hero ? rr.end + 5 : rr.y - 15;
 	set(g.r, { x, y, width: w });
 	set(g.t, { x: x + 10, y: y + 16 });
 	set(g.u, { x: x + 10, y: y + 31 });

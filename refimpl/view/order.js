@@ -24,34 +24,6 @@ export function clocks(c) {
 /** True when op a happens before op b. @param {Compiled} c @param {Int32Array[]} V @param {number} a @param {number} b */
 export const before = (c, V, a, b) => a !== b && V[b][c.ops[a].k] >= c.at[a];
 
-/**
- * Edges from the writes of a flag to its waits. Only a write that can run without the wait can release it; of several such writes that nothing
- * orders, any may be the one, so the wait comes after what all of them come after.
- * @param {Compiled} c
- */
-export function bindValues(c) {
-	const runs = (o) => o.flag !== undefined && !c.never.has(o.i), waits = c.ops.filter((o) => o.kind === "wait" && runs(o)), place = new Map(c.order.map((i, k) => [i, k]));
-	for (let round = 0, changed = waits.length > 0; changed && round < 4; round++) {
-		const V = clocks(c);
-		changed = false;
-		for (const w of waits) {
-			const free = c.ops.filter((o) => o.kind === "record" && runs(o) && o.flag === w.flag && !before(c, V, w.i, o.i));
-			const first = free.filter((p) => !free.some((q) => before(c, V, q.i, p.i)));
-			w.writer = first.reduce((x, p) => (place.get(p.i) < place.get(x.i) ? p : x)).i;
-			const from = first.length === 1 ? [first[0].i] : meet(c, first.map((p) => V[p.i]));
-			const had = w.after.filter((e) => e.kind === "value").map((e) => e.from);
-			if (had.join() === from.join()) continue;
-			w.after = [...w.after.filter((e) => e.kind !== "value"), ...from.map((f) => ({ from: f, to: w.i, kind: "value" }))];
-			changed = true;
-		}
-	}
-}
-/** The last op of each chain that all of the clocks cover. */
-function meet(c, clocksOf) {
-	const low = c.chains.map((_, k) => Math.min(...clocksOf.map((v) => v[k])));
-	return c.ops.filter((o) => low[o.k] > 0 && c.at[o.i] === low[o.k]).map((o) => o.i);
-}
-
 const TYPES = [["writes", "reads", "RAW"], ["reads", "writes", "WAR"], ["writes", "writes", "WAW"]];
 
 /** The first conflict of two accesses in issue order, or null. @param {Access} p @param {Access} q @param {Hazard} kind */

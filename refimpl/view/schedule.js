@@ -38,8 +38,7 @@ export function schedule(c, { us = new Map(), stall = new Map() } = {}) {
 	for (const i of c.order) {
 		const op = c.ops[i], t = (call(i), next = Math.max(next, i + 1), T[i]), ends = (want) => op.after.filter((e) => want(e.kind)).map((e) => T[e.from].end);
 		t.start = Math.max(t.ready, stall.get(i) ?? 0, ...(op.lane === HOST ? [] : ends((k) => !ENDS.has(k))));
-		const until = op.writer === undefined ? ends((k) => ENDS.has(k)) : [T[op.writer].end];
-		t.end = Math.max(t.start + duration(c, op, us), ...until);
+		t.end = Math.max(t.start + duration(c, op, us), ...(op.writers ? [firstWrite(op, T)] : ends((k) => ENDS.has(k))));
 		if (op.kind === "end") t.end = Math.max(t.end, wholeGraph(c, op, T, us));
 		if (op.lane === HOST) host = t.end;
 	}
@@ -50,6 +49,9 @@ export function schedule(c, { us = new Map(), stall = new Map() } = {}) {
 	}
 	return T;
 }
+/** When a flag is first set, by the writes that can run without its wait. */
+const firstWrite = (op, T) => Math.min(...op.writers.filter((w) => T[w]).map((w) => T[w].end));
+
 /** A graph without kernel nodes takes the launch's time all the same. */
 function wholeGraph(c, end, T, us) {
 	const begin = c.ops.find((o) => o.end === end.i);

@@ -8,7 +8,13 @@
 import { compile, HOST } from "./lower.js";
 import { clocks, distinct, isWork, races } from "./order.js";
 import { forceBadOrder, schedule, wrongReads } from "./schedule.js";
-import { account, awaited, gaps } from "./accounts.js";
+import { account, gaps } from "./accounts.js";
+
+/** Edges that are drawn as arrows between lanes. */
+const FEET = new Set(["event", "value", "sync", "legacy"]);
+
+/** What has a body of its own in a lane: work, a host that is held, a stream that is held for good. */
+export const isBlock = (o) => (isWork(o) && !o.never && !(o.implicit && o.end === o.start)) || o.kind === "sync" || (o.never && o.kind === "wait" && o.end > o.start);
 
 /** An explorable with nothing left out; a plain program becomes one of a single variant. @param {any} spec @returns {Explorable} */
 export function complete(spec) {
@@ -44,7 +50,8 @@ const mainRace = ({ c, shown, families }) => shown.find((r) => c.ops[r.a].step =
 /** Times, idle pieces and accounts of a structure under given durations. @param {any} s @param {Map<string, number>} us @param {Explorable} spec @param {boolean} [force] */
 export function solve(s, us, spec, force = false) {
 	const { c } = s, free = schedule(c, { us }), race = mainRace(s), forced = force && race ? forceBadOrder(c, race, us) : null, T = forced ? forced.T : free;
-	const ops = c.ops.map((o) => ({ ...o, ...T[o.i], foot: c.ops[awaited(o) ?? -1]?.id, never: c.never.has(o.i) }));
+	const feet = (o) => o.after.filter((e) => FEET.has(e.kind) && c.ops[e.from].lane !== o.lane).map((e) => ({ id: c.ops[e.from].id, kind: e.kind }));
+	const ops = c.ops.map((o) => ({ ...o, ...T[o.i], feet: feet(o), graphId: c.ops[o.graph ?? -1]?.id, never: c.never.has(o.i) }));
 	const idle = gaps(c, T).filter((g) => !(forced?.stalled && g.why === "host" && g.before === race.a));
 	return { ...s, T, ops, race, forced, gaps: idle, acc: account(c, free, { stepOp: spec.step_op, hero: s.hero }), wrong: wrongReads(c, T, s.near), end: Math.max(1, ...T.map((t) => t.end)) };
 }

@@ -32,7 +32,7 @@ export function laneState(M, lane, t) {
 	if (o) return o.kind === "sync" ? `blocked: ${stem(o.event)}` : o.name;
 	if (lane === HOST) return "submitting";
 	const g = M.gaps.find((x) => x.lane === lane && x.from <= t && t < x.to);
-	return g ? why(M, g, 2) : "idle";
+	return g ? why(M, g, 2) : M.forced?.stalled && lane === M.ops[M.race.a].lane ? "stalled" : "idle";
 }
 
 function waits(M, U, i) {

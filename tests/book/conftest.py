@@ -16,13 +16,17 @@ from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, R
 ROOT = Path(__file__).parents[2]
 HTML = Path(os.environ.get("BOOK_HTML", ROOT / "_build" / "html"))
 SCREENSHOTS = ROOT / "_build" / "screenshots"
-QUIET = "--no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking --disable-component-update --disable-sync"
-FLAGS = [*QUIET.split(), "--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1"]
+FLAGS = [
+    *["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"],
+    *["--disable-background-networking", "--disable-component-update", "--disable-sync"],
+    "--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1",
+]
 
 
 def pages() -> list[str]:
     """Every page of the built book that has a text of its own."""
-    found = sorted(str(path.relative_to(HTML)) for folder in ("book", "notebooks") for path in (HTML / folder).rglob("*.html"))
+    built = [path for folder in ("book", "notebooks") for path in (HTML / folder).rglob("*.html")]
+    found = sorted(str(path.relative_to(HTML)) for path in built)
     return found or ["the book is not built: run `make html`"]
 
 
@@ -92,7 +96,7 @@ def served(html: Path) -> Iterator[str]:
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
     """An installed Chromium; playwright's own download is not needed."""
-    names = [os.environ["CHROMIUM"]] if os.environ.get("CHROMIUM") else ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable"]
+    names = os.environ.get("CHROMIUM", "chromium chromium-browser google-chrome google-chrome-stable").split()
     found = next((path for path in map(shutil.which, names) if path), None)
     if found is None:
         pytest.fail(f"none of {', '.join(names)} is installed: `make browser` finds or installs one")

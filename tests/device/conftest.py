@@ -8,9 +8,6 @@ import torch
 
 from refimpl import device
 
-if torch.cuda.is_initialized():
-    pytest.skip("sim needs a process in which CUDA is not initialised", allow_module_level=True)
-
 
 @pytest.fixture
 def dev() -> Iterator[Any]:

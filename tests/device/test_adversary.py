@@ -66,10 +66,12 @@ def test_every_order_keeps_streams_waits_and_issue(dev: Any) -> None:
         with dev.schedule(dev.Adversary(seed)), dev.observe(Order()) as order:
             streams = [dev.Stream() for _ in range(3)]
             x = torch.zeros(3, device="sim")
+            dev.synchronize()
             for step in range(12):
                 with dev.stream(streams[step % 3]):
                     x[step % 3].add_(1)
                 streams[(step + 1) % 3].wait_stream(streams[step % 3])
+            dev.synchronize()
             assert x.tolist() == [4, 4, 4]
         for queue in {op.queue for op in order.done}:
             seqs = [op.seq for op in order.done if op.queue is queue]

@@ -71,10 +71,15 @@ def test_a_forked_stream_is_part_of_the_graph(dev: Any) -> None:
 
 def test_a_forked_stream_must_be_joined_back(dev: Any) -> None:
     x, side = torch.ones(1, device="sim"), dev.Stream()
-    with pytest.raises(RuntimeError, match="not joined back"), dev.graph(dev.CUDAGraph()):
-        side.wait_stream(dev.current_stream())
-        with dev.stream(side):
-            x.add_(1)
+
+    def capture() -> None:
+        with dev.graph(dev.CUDAGraph()):
+            side.wait_stream(dev.current_stream())
+            with dev.stream(side):
+                x.add_(1)
+
+    with pytest.raises(RuntimeError, match="not joined back"):
+        capture()
 
 
 def test_an_external_event_is_recorded_by_each_replay(dev: Any) -> None:

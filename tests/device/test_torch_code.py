@@ -146,3 +146,48 @@ def test_set_default_device_works(dev: Any) -> None:
     with torch.device("sim"):
         assert torch.zeros(2).device.type == "sim"
         assert torch.zeros(2).tolist() == [0, 0]
+
+
+def test_inference_tensors_are_written_after_inference_mode_has_ended(dev: Any) -> None:
+    with torch.inference_mode():
+        device.sleep_stream("sim", 1000)
+        x = torch.ones(2, device="sim") + 1
+    assert x.tolist() == [2, 2]
+
+
+def test_in_place_reshapes_change_the_shape_at_once(dev: Any) -> None:
+    x = torch.arange(4, device="sim").view(1, 4)
+    y = x + 1
+    y.squeeze_(0)
+    y.unsqueeze_(1)
+    y.t_()
+    assert (y.shape, y.tolist()) == ((1, 4), [[1, 2, 3, 4]])
+    assert torch.mv(torch.eye(4, device="sim"), torch.ones(4, device="sim")).shape == (4,)
+
+
+def test_a_vector_matrix_product_can_be_replayed(dev: Any) -> None:
+    vector, matrix = torch.ones(3, device="sim"), torch.ones(3, 2, device="sim")
+    graph = dev.CUDAGraph()
+    with dev.graph(graph):
+        out = vector @ matrix
+    graph.replay()
+    graph.replay()
+    dev.synchronize()
+    assert out.tolist() == [3, 3]
+
+
+def test_modes_of_the_host_do_not_see_the_device_at_work(dev: Any) -> None:
+    from torch.utils._python_dispatch import TorchDispatchMode
+
+    class Seen(TorchDispatchMode):
+        def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            names.append(func.overloadpacket.__name__)
+            return func(*args, **(kwargs or {}))
+
+    names: list[str] = []
+    x = torch.ones(2, device="sim")
+    device.sleep_stream("sim", 1000)
+    with Seen():
+        x.add_(1)
+        dev.synchronize()
+    assert names == ["add_"]

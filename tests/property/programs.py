@@ -7,6 +7,7 @@ from random import Random
 from refimpl import program as p
 from refimpl.program import Buffer, Mem, Op, Program, Range, Stream, StreamKind
 
+BYTES = 4096
 STREAMS = {
     "s": Stream(),
     "t": Stream(),
@@ -17,15 +18,15 @@ STREAMS = {
     "b1": Stream(StreamKind.BLOCKING, device=1),
 }
 BUFFERS = {
-    "x": Buffer(48),
-    "y": Buffer(48),
-    "z": Buffer(48, device=1),
-    "managed": Buffer(48, Mem.MANAGED),
-    "pinned": Buffer(48, Mem.PINNED),
-    "pageable": Buffer(48, Mem.PAGEABLE),
-    "q0": Buffer(48),
-    "q1": Buffer(48),
-    "q2": Buffer(48),
+    "x": Buffer(BYTES),
+    "y": Buffer(BYTES),
+    "z": Buffer(BYTES, device=1),
+    "managed": Buffer(BYTES, Mem.MANAGED),
+    "pinned": Buffer(BYTES, Mem.PINNED),
+    "pageable": Buffer(BYTES, Mem.PAGEABLE),
+    "q0": Buffer(BYTES),
+    "q1": Buffer(BYTES),
+    "q2": Buffer(BYTES),
 }
 OWNERS = ("q0", "q1", "q2")
 BLOCKS = ("block0", "block1")
@@ -34,7 +35,15 @@ EVENTS = ("e", "f")
 FLAGS = ("flag0", "flag1")
 PIECES = ((0, 48, 1, 0), (0, 24, 1, 0), (24, 24, 1, 0), (0, 4, 3, 16), (4, 4, 3, 16), (0, 8, 2, 24), (20, 8, 1, 0))
 
-DEVICE_ONLY = ("launch", "event_record", "stream_wait_event", "event_sync", "stream_sync", "device_sync", "stream_wait_stream")
+DEVICE_ONLY = (
+    "launch",
+    "event_record",
+    "stream_wait_event",
+    "event_sync",
+    "stream_sync",
+    "device_sync",
+    "stream_wait_stream",
+)
 WITH_FLAGS = ("stream_write_value", "stream_wait_value")
 KINDS = tuple(name for name in p.OPS if name not in WITH_FLAGS)
 
@@ -46,9 +55,41 @@ def random_program(
     rng = Random(seed)
     some = rng.sample(kinds, rng.randint(1, len(kinds)))
     few = tuple(rng.sample(streams, min(len(streams), rng.randint(2, 4))))
-    make = _Maker(rng, few)
+    make = _Maker(rng, few, tuple(rng.sample(tuple(BUFFERS), rng.randint(1, 4))))
     ops = [make.op("launch" if rng.random() < 0.3 else rng.choice(some)) for _ in range(rng.randint(3, length))]
     return Program(ops=tuple(ops), streams=STREAMS, buffers=BUFFERS, id=f"seed {seed}")
+
+
+def thinned(program: Program, seed: int, keep: int = 2) -> Program:
+    """The same ops, of which all but ``keep`` use bytes of their own: what is left to race is the order of those few."""
+    touching = [k for k, op in enumerate(program.ops) if any(p.accesses(op))]
+    kept = Random(seed).sample(touching, min(keep, len(touching)))
+    ops = [
+        op if k in kept else with_ranges(op, lambda r, k=k: r._replace(off=r.off + 64 * (k + 1)))
+        for k, op in enumerate(program.ops)
+    ]
+    return replace(program, ops=tuple(ops))
+
+
+def with_ranges(op: Op, change: Callable[[Range], Range]) -> Op:
+    """The op with every range of its accesses changed."""
+    match op:
+        case p.GraphLaunch():
+            return replace(op, nodes=tuple(with_node_ranges(node, change) for node in op.nodes))
+        case p.Launch():
+            return replace(op, reads=tuple(map(change, op.reads)), writes=tuple(map(change, op.writes)))
+        case p.Memcpy():
+            return replace(op, src=change(op.src), dst=change(op.dst))
+        case p.Memset():
+            return replace(op, dst=change(op.dst))
+        case p.HostRead() | p.HostWrite() | p.HostAsyncBegin():
+            return replace(op, range=change(op.range))
+    return op
+
+
+def with_node_ranges(node: p.Node, change: Callable[[Range], Range]) -> p.Node:
+    """The node with every range changed."""
+    return replace(node, reads=tuple(map(change, node.reads)), writes=tuple(map(change, node.writes)))
 
 
 def minimised(program: Program, broken: Callable[[Program], bool]) -> Program:
@@ -75,8 +116,8 @@ def assert_never(broken: Callable[[Program], bool], programs: list[Program]) -> 
 class _Maker:
     """Makes one op after the other, with the few streams of one program."""
 
-    def __init__(self, rng: Random, streams: tuple[str, ...]) -> None:
-        self.rng, self.streams = rng, streams
+    def __init__(self, rng: Random, streams: tuple[str, ...], buffers: tuple[str, ...]) -> None:
+        self.rng, self.streams, self.buffers = rng, streams, buffers
 
     def op(self, kind: str) -> Op:
         return getattr(self, kind)()  # type: ignore[no-any-return]
@@ -84,8 +125,11 @@ class _Maker:
     def any(self, names: tuple[str, ...]) -> str:
         return self.rng.choice(names)
 
+    def buffer(self, names: tuple[str, ...] = tuple(BUFFERS)) -> str:
+        return self.any(tuple(name for name in self.buffers if name in names) or names)
+
     def range(self, names: tuple[str, ...] = tuple(BUFFERS)) -> Range:
-        return Range(self.any(names), *self.rng.choice(PIECES))
+        return Range(self.buffer(names), *self.rng.choice(PIECES))
 
     def some(self, names: tuple[str, ...] = tuple(BUFFERS)) -> tuple[Range, ...]:
         return tuple(self.range(names) for _ in range(self.rng.choice((0, 1, 1, 2))))
@@ -95,7 +139,7 @@ class _Maker:
 
     def memcpy(self) -> Op:
         piece = self.rng.choice(PIECES)
-        src, dst = (Range(self.any(tuple(BUFFERS)), *piece) for _ in "sd")
+        src, dst = (Range(self.buffer(), *piece) for _ in "sd")
         return p.Memcpy(api=self.rng.choice(list(p.Api)), src=src, dst=dst, stream=self.any(self.streams))
 
     def memset(self) -> Op:
@@ -135,7 +179,9 @@ class _Maker:
         return p.HostWork()
 
     def host_async_begin(self) -> Op:
-        return p.HostAsyncBegin(id=self.any(("send", "receive")), range=self.range(), access=self.rng.choice(list(p.Access)))
+        return p.HostAsyncBegin(
+            id=self.any(("send", "receive")), range=self.range(), access=self.rng.choice(list(p.Access))
+        )
 
     def host_async_wait(self) -> Op:
         return p.HostAsyncWait(id=self.any(("send", "receive")))
@@ -159,20 +205,20 @@ class _Maker:
         return p.StreamWaitValue(stream=self.any(self.streams), flag=self.any(FLAGS))
 
     def alloc(self) -> Op:
-        return p.Alloc(buf=self.any(("x", "y", "z", *HOST_VISIBLE)))
+        return p.Alloc(buf=self.buffer(("x", "y", "z", *HOST_VISIBLE)))
 
     def free(self) -> Op:
-        return p.Free(buf=self.any(("x", "y", "z", *HOST_VISIBLE)))
+        return p.Free(buf=self.buffer(("x", "y", "z", *HOST_VISIBLE)))
 
     def tensor_alloc(self) -> Op:
         block = self.any(BLOCKS) if self.rng.random() < 0.8 else None
-        return p.TensorAlloc(buf=self.any(OWNERS), block=block, stream=self.any(self.streams))
+        return p.TensorAlloc(buf=self.buffer(OWNERS), block=block, stream=self.any(self.streams))
 
     def tensor_free(self) -> Op:
-        return p.TensorFree(buf=self.any(OWNERS))
+        return p.TensorFree(buf=self.buffer(OWNERS))
 
     def record_stream(self) -> Op:
-        return p.RecordStream(buf=self.any(OWNERS), stream=self.any(self.streams))
+        return p.RecordStream(buf=self.buffer(OWNERS), stream=self.any(self.streams))
 
     def set_device(self) -> Op:
         return p.SetDevice(device=self.rng.randint(0, 1))

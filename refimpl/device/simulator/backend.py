@@ -1,4 +1,5 @@
-"""The module behind `torch.sim` and `torch.get_device_module("sim")`: the names of `torch.cuda`, and how to choose schedule, costs and observers."""
+"""The module behind `torch.sim` and `torch.get_device_module("sim")`: the names of `torch.cuda`, and how to choose
+schedule, costs and observers."""
 
 from __future__ import annotations
 
@@ -14,11 +15,40 @@ from refimpl.device.simulator.schedules import Adversary, Schedule, Timed
 from refimpl.device.simulator.streams import CUDAGraph, Event, Stream, graph
 
 __all__ = [
-    "Adversary", "CUDAGraph", "CostModel", "Event", "HostKind", "HostStep", "Kind", "Observer", "Op", "Queue", "Schedule", "Stream", "Timed",
-    "cost", "current_device", "current_stream", "default_stream", "device_count", "get_device_name", "graph", "graph_pool_handle", "host_clock_us",
-    "is_available", "is_current_stream_capturing", "is_initialized", "manual_seed", "manual_seed_all", "observe", "schedule", "set_device",
-    "set_stream", "stream", "synchronize",
-]  # fmt: skip
+    "Adversary",
+    "CUDAGraph",
+    "CostModel",
+    "Event",
+    "HostKind",
+    "HostStep",
+    "Kind",
+    "Observer",
+    "Op",
+    "Queue",
+    "Schedule",
+    "Stream",
+    "Timed",
+    "cost",
+    "current_device",
+    "current_stream",
+    "default_stream",
+    "device_count",
+    "get_device_name",
+    "graph",
+    "graph_pool_handle",
+    "host_clock_us",
+    "is_available",
+    "is_current_stream_capturing",
+    "is_initialized",
+    "manual_seed",
+    "manual_seed_all",
+    "observe",
+    "schedule",
+    "set_device",
+    "set_stream",
+    "stream",
+    "synchronize",
+]
 
 
 def current_stream(device: object = None) -> Stream:
@@ -89,7 +119,8 @@ def schedule(schedule: Schedule) -> Iterator[None]:
 
 
 def cost(name: str, us: float | None = None, scale: float = 1.0) -> AbstractContextManager[None]:
-    """Names the ops issued inside, and says what they cost: together `us` of device time, or `scale` times what the cost model says.
+    """Names the ops issued inside, and says what they cost: together `us` of device time, or `scale` times what the
+    cost model says.
 
     Args:
         name: The region's name, for timelines.

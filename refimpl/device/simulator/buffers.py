@@ -1,7 +1,8 @@
 """Memory as the simulated device names it: buffers, and the byte ranges an op touches in them.
 
-The allocator's seam: every device tensor's memory comes from `allocate`, with the stream that asks for it. Blocks are not reused yet; a caching
-allocator that hands a freed block to the next request of its stream replaces this one function and nothing else.
+The allocator's seam: every device tensor's memory comes from `allocate`, with the stream that asks for it. Blocks are
+not reused yet; a caching allocator that hands a freed block to the next request of its stream replaces this one
+function and nothing else.
 """
 
 from __future__ import annotations
@@ -58,7 +59,8 @@ class Access(NamedTuple):
 
 
 def accesses(buffer: Buffer, tensor: torch.Tensor) -> tuple[Access, ...]:
-    """The bytes of `buffer` that a whole read or write of `tensor` touches; exact up to 64 strided blocks, then their hull.
+    """The bytes of `buffer` that a whole read or write of `tensor` touches; exact up to 64 strided blocks, then their
+    hull.
 
     A column of a table is not the table: two ops on different columns must not look like a conflict.
 
@@ -109,7 +111,8 @@ def _merged(tensor: torch.Tensor, item: int) -> tuple[int, list[tuple[int, int]]
 def allocate(
     shape: tuple[int, ...], stride: tuple[int, ...], dtype: torch.dtype, stream_id: int
 ) -> tuple[torch.Tensor, Buffer]:
-    """New device memory, zero as fresh memory of a GPU mostly is, so that a value read too early is the same in every run."""
+    """New device memory, zero as fresh memory of a GPU mostly is, so that a value read too early is the same in every
+    run."""
     inner = torch.empty_strided(shape, stride, dtype=dtype, device="cpu")
     storage = inner.untyped_storage()
     if storage.nbytes():
@@ -118,7 +121,8 @@ def allocate(
 
 
 class HostBuffers:
-    """The host buffers the device has met, by address: pinned ones are known from their allocation, others are pageable."""
+    """The host buffers the device has met, by address: pinned ones are known from their allocation, others are
+    pageable."""
 
     def __init__(self) -> None:
         self._known: dict[int, tuple[StorageWeakRef, Buffer]] = {}
@@ -129,20 +133,21 @@ class HostBuffers:
 
     def of(self, tensor: torch.Tensor) -> Buffer:
         """The buffer that a CPU tensor lies in."""
-        storage = tensor.untyped_storage()
-        found = self._known.get(storage.data_ptr())
-        if found is not None and _alive(found[0]):
-            return found[1]
-        return self._register(storage, Memory.PAGEABLE)
+        return self.known(tensor) or self._register(tensor.untyped_storage(), Memory.PAGEABLE)
+
+    def known(self, tensor: torch.Tensor) -> Buffer | None:
+        """The buffer that a CPU tensor lies in, if it is pinned or the device has copied from or to it."""
+        found = self._known.get(tensor.untyped_storage().data_ptr())
+        return found[1] if found is not None and _alive(found[0]) else None
 
     def _register(self, storage: torch.UntypedStorage, memory: Memory) -> Buffer:
         if len(self._known) > 4096:
             self._known = {at: entry for at, entry in self._known.items() if _alive(entry[0])}
         buffer = Buffer(storage.nbytes(), memory)
-        self._known[storage.data_ptr()] = (StorageWeakRef(storage), buffer)  # type: ignore[no-untyped-call]
+        self._known[storage.data_ptr()] = (StorageWeakRef(storage), buffer)
         return buffer
 
 
 def _alive(reference: StorageWeakRef) -> bool:
     """Whether the memory is still the one that was registered: another may have its address by now."""
-    return not reference.expired()  # type: ignore[no-untyped-call]
+    return not reference.expired()

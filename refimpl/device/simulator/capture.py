@@ -33,11 +33,13 @@ class Capture:
         return op in self._nodes
 
     def add(self, op: Op) -> None:
-        """Notes an op; it waits for nothing outside the capture, because an outside event means nothing at the replay."""
+        """Notes an op; it waits for nothing outside the capture, because an outside event means nothing at the
+        replay."""
         outside = [other for other in op.after if other not in self._nodes and not _is_external(op)]
         if outside:
             raise RuntimeError(
-                f"sim: {op.queue} waits in a graph capture for an event recorded outside of it: record it inside, or make it with external=True"
+                f"sim: {op.queue} waits in a graph capture for an event recorded outside of it: "
+                "record it inside, or make it with external=True"
             )
         op.captured = True
         op.previous = self._tails.get(op.queue)
@@ -56,7 +58,8 @@ class Capture:
         for queue, tail in self._tails.items():
             if tail is not None and tail not in seen:
                 raise RuntimeError(
-                    f"sim: {queue} joined the capture begun on {self.origin} and was not joined back: let {self.origin} wait for it before the end"
+                    f"sim: {queue} joined the capture begun on {self.origin} and was not joined back: "
+                    f"let {self.origin} wait for it before the end"
                 )
 
     def instantiate(self, queue: Queue, lane: Callable[[], Queue]) -> list[Op]:

@@ -10,7 +10,8 @@ from dataclasses import dataclass, fields, replace
 class CostModel:
     """Durations from sizes: bytes over bandwidth, FLOPs over rate, and the host's part of each call.
 
-    The defaults are of the order of one large data-centre GPU. Streams do not share the rates: two kernels that overlap take as long as alone.
+    The defaults are of the order of one large data-centre GPU. Streams do not share the rates: two kernels that
+    overlap take as long as alone.
 
     Args:
         launch_us: Host time to launch one op.

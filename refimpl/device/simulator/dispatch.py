@@ -1,4 +1,5 @@
-"""Where PyTorch's operators arrive: each is queued on the current stream, and a tensor that will hold its result is handed back."""
+"""Where PyTorch's operators arrive: each is queued on the current stream, and a tensor that will hold its result is
+handed back."""
 
 from __future__ import annotations
 
@@ -6,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
+from torch.utils._mode_utils import no_dispatch
 
 from refimpl.device.simulator.buffers import Access, Buffer, Memory, accesses, allocate
 from refimpl.device.simulator.copies import block, copy, read_blocking
@@ -29,6 +31,8 @@ def dispatch(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     op = operator(func)
     if op.view:
         return _wrap_views(func(*_unwrap(args, op), **kwargs), args[0])
+    if op.reshapes:
+        return _reshape(func, args, kwargs)
     if op.masked and any(_on_host(i) for i in args[1] if i is not None):
         args = (args[0], [_moved(i) for i in args[1]], *args[2:])
     call = plan(func, op, args, kwargs)
@@ -56,7 +60,8 @@ def dispatch(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 def _maker(
     func: Any, op: Operator, args: list[Any], kwargs: dict[str, Any], outs: list[Any], fresh: list[bool]
 ) -> Callable[[], Action]:
-    """What makes the action of one run; a random operator draws its seed there, at the call, so that no schedule changes its numbers."""
+    """What makes the action of one run; a random operator draws its seed there, at the call, so that no schedule
+    changes its numbers."""
 
     def keep(result: Any) -> None:
         values = (result,) if len(fresh) == 1 else result
@@ -115,7 +120,7 @@ def _run_blocking(func: Any, op: Operator, call: Plan, outer: tuple[Any, Any], i
     block(DEVICE.launch(Kind.LAUNCH, op.name, DEVICE.costs.kernel(call.bytes, call.flops), kept, ranges))
     if not got:
         raise NotImplementedError(
-            f"sim: {op.name} is random and of unknown shape, which sim does not support: draw the numbers with another operator"
+            f"sim: {op.name} is random and of unknown shape, which sim does not support: use another operator"
         )
     values = got[0] if len(op.returned) > 1 else (got[0],)
     args, kwargs = outer
@@ -129,9 +134,11 @@ def _run_blocking(func: Any, op: Operator, call: Plan, outer: tuple[Any, Any], i
 def _ranges(op: Operator, args: Any, kwargs: Any, fresh: list[Any]) -> tuple[tuple[Access, ...], tuple[Access, ...]]:
     written, read = written_and_read(op, args, kwargs)
     new = [t for value in fresh for t in (value if isinstance(value, list) else [value]) if t is not None]
-    return tuple(a for t in read for a in accesses(t.buffer, t.simulated)), tuple(
-        a for t in (*written, *new) for a in accesses(t.buffer, t.simulated)
-    )
+    return _of_device(read), _of_device([*written, *new])
+
+
+def _of_device(tensors: list[torch.Tensor]) -> tuple[Access, ...]:
+    return tuple(a for t in tensors if isinstance(t, SimTensor) for a in accesses(t.buffer, t.simulated))
 
 
 def _returned(at: int | str | None, spec: Spec | list[Spec] | None, args: Any, kwargs: Any) -> Any:
@@ -172,6 +179,25 @@ def _wrap_views(result: Any, base: SimTensor) -> Any:
     return [SimTensor(item, base.buffer) for item in result]
 
 
+def _reshape(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> SimTensor:
+    """Changes the shape of a tensor in place: its shell by PyTorch's own kernel, and a new view in the shell.
+
+    Queued ops keep the view they were issued with.
+    """
+    target: SimTensor = args[0]
+    view = target.simulated.detach()
+    func(view, *args[1:], **kwargs)
+    with no_dispatch():
+        in_tls = torch._C._meta_in_tls_dispatch_include()
+        torch._C._set_meta_in_tls_dispatch_include(True)
+        try:
+            func(*args, **kwargs)
+        finally:
+            torch._C._set_meta_in_tls_dispatch_include(in_tls)
+    target.simulated = view
+    return target
+
+
 def _unwrap(args: tuple[Any, ...], op: Operator) -> list[Any]:
     return [_unwrap_one(value, op) for value in args]
 
@@ -185,7 +211,8 @@ def _unwrap_one(value: Any, op: Operator) -> Any:
         if value.dim() == 0:
             return value.clone()
         raise RuntimeError(
-            f"sim: {op.name} of tensors on sim and on {value.device}: move the one of shape {tuple(value.shape)} to sim first"
+            f"sim: {op.name} of tensors on sim and on {value.device}: "
+            f"move the one of shape {tuple(value.shape)} to sim first"
         )
     return value
 
@@ -243,7 +270,8 @@ def _attention_choice(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) 
 
 def _unsupported(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     raise NotImplementedError(
-        f"sim: {func.overloadpacket.__name__} is not supported, because a tensor on sim keeps its memory: make a new tensor instead"
+        f"sim: {func.overloadpacket.__name__} is not supported, because a tensor on sim keeps its memory: "
+        "make a new tensor instead"
     )
 
 

@@ -9,8 +9,18 @@ import torch
 from torch.utils.backend_registration import _setup_privateuseone_for_python_backend
 
 _FACTORIES = (
-    "arange", "arange.start", "arange.start_step", "eye", "eye.m", "linspace", "logspace", "randperm", "randperm.generator", "range", "range.step"
-)  # fmt: skip
+    "arange",
+    "arange.start",
+    "arange.start_step",
+    "eye",
+    "eye.m",
+    "linspace",
+    "logspace",
+    "randperm",
+    "randperm.generator",
+    "range",
+    "range.step",
+)
 _libraries: list[torch.library.Library] = []
 
 
@@ -29,14 +39,15 @@ def install() -> ModuleType:
 
     if installed():
         return backend
-    if torch.cuda.is_initialized():  # type: ignore[no-untyped-call]
+    if torch.cuda.is_initialized():
         raise RuntimeError(
             "sim: CUDA is initialised in this process, and PyTorch cannot have both: use sim in a process of its own"
         )
     taken = torch._C._get_privateuse1_backend_name()
     if taken != "privateuseone":
         raise RuntimeError(
-            f"sim: the backend {taken!r} has taken PyTorch's one free device type in this process: use sim in a process of its own"
+            f"sim: the backend {taken!r} has taken PyTorch's one free device type in this process: "
+            "use sim in a process of its own"
         )
     _setup_privateuseone_for_python_backend("sim", backend_module=backend, hook=None, device_guard=_guard())
     _register()
@@ -52,18 +63,19 @@ def _guard() -> Any:
 
 
 def _register() -> None:
-    """Sends every operator here, and those by name for which PyTorch would rather use a kernel that resizes or leaves the device."""
+    """Sends every operator here, and those by name for which PyTorch would rather use a kernel that resizes or leaves
+    the device."""
     from refimpl.device.simulator.dispatch import dispatch
 
-    fallback = torch.library.Library("_", "IMPL")  # type: ignore[no-untyped-call]
-    fallback.fallback(  # type: ignore[no-untyped-call]
+    fallback = torch.library.Library("_", "IMPL")
+    fallback.fallback(
         lambda func, *args, **kwargs: dispatch(func, args, kwargs), dispatch_key="PrivateUse1", with_keyset=False
     )
-    named = torch.library.Library("aten", "IMPL")  # type: ignore[no-untyped-call]
+    named = torch.library.Library("aten", "IMPL")
     for name in (*_FACTORIES, "_to_copy"):
         packet, _, overload = name.partition(".")
         sender = _sender(getattr(getattr(torch.ops.aten, packet), overload or "default"))
-        named.impl(name, sender, "PrivateUse1")  # type: ignore[no-untyped-call]
+        named.impl(name, sender, "PrivateUse1")
     _libraries.extend((fallback, named))
 
 

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from itertools import count
 
 import torch
+from torch.utils._python_dispatch import _disable_current_modes
 
 from refimpl.device.simulator.buffers import Access, HostBuffers
 from refimpl.device.simulator.capture import Capture
@@ -108,10 +109,10 @@ class Machine:
         op.done = True
         if op.run is not None:
             try:
-                op.run()
+                _undisturbed(op.run)
             except NotImplementedError as error:
                 raise NotImplementedError(
-                    f"sim: {op.name} is not supported: PyTorch has no CPU kernel for it, so write it with other operators"
+                    f"sim: {op.name} is not supported: PyTorch has no CPU kernel for it, so use other operators"
                 ) from error
             except Exception as error:
                 raise RuntimeError(
@@ -166,14 +167,15 @@ class Machine:
         self._tell(HostStep(HostKind.DEVICE_SYNCHRONIZE, start, self.host_us))
 
     def replay(self, capture: Capture) -> None:
-        """Launches a captured graph on the current stream: its nodes run on the same memory, each branch as a queue of its own."""
+        """Launches a captured graph on the current stream: its nodes run on the same memory, each branch as a queue
+        of its own."""
         self.host_us += self.costs.graph_launch_us
         launch = next(self._launches)
         ops = capture.instantiate(self.current, lambda: Queue(next(self._lanes)))
         for op in ops:
             op.launch = launch
         for observer in self.observers:
-            observer.on_graph(self.current, launch, ops)
+            observer.on_graph(capture, self.current, ops)
         for op in ops:
             self.issue(op)
 
@@ -212,6 +214,16 @@ class Machine:
         """The host blocks inside a cost region: what it has issued so far keeps the cost model's durations."""
         if self._region is not None:
             self._region.settle()
+
+
+def _undisturbed(run: Action) -> None:
+    """Runs device work apart from what the host is in the middle of: autograd, inference mode, dispatch modes."""
+    with torch._C._AutoDispatchBelowADInplaceOrView():
+        if torch._C._len_torch_dispatch_stack():
+            with _disable_current_modes():
+                run()
+        else:
+            run()
 
 
 DEVICE = Machine()

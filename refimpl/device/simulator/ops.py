@@ -7,9 +7,11 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 
-from refimpl.device.simulator.buffers import Access
+from refimpl.device.simulator.buffers import Access, Buffer
 
 if TYPE_CHECKING:
+    from refimpl.device.simulator.capture import Capture
+    from refimpl.device.simulator.regions import Region
     from refimpl.device.simulator.streams import Event
 
 Action = Callable[[], None]
@@ -52,7 +54,7 @@ class Op:
         previous: The op before it in its queue, while that one is queued.
         reads, writes: Bytes touched; empty unless somebody observes.
         event: The event recorded or waited for.
-        region: The cost region it was issued in.
+        region: The cost region it was issued in, the innermost.
         launch: Serial number of the graph launch it is a node of, else None.
         ready_us, start_us, end_us: When its queue reached it, when it started, when its effect landed.
         done: It has run.
@@ -60,7 +62,28 @@ class Op:
         make: Makes the action anew for one launch of a graph, where the action draws random numbers.
     """
 
-    __slots__ = ("after", "captured", "done", "end_us", "event", "kind", "launch", "make", "name", "previous", "queue", "reads", "ready_us", "region", "run", "seq", "start_us", "submit_us", "us", "writes")  # fmt: skip
+    __slots__ = (
+        "after",
+        "captured",
+        "done",
+        "end_us",
+        "event",
+        "kind",
+        "launch",
+        "make",
+        "name",
+        "previous",
+        "queue",
+        "reads",
+        "ready_us",
+        "region",
+        "run",
+        "seq",
+        "start_us",
+        "submit_us",
+        "us",
+        "writes",
+    )
 
     def __init__(
         self,
@@ -79,7 +102,7 @@ class Op:
         self.reads: tuple[Access, ...] = ()
         self.writes: tuple[Access, ...] = ()
         self.event: Event | None = None
-        self.region: str | None = None
+        self.region: Region | None = None
         self.launch: int | None = None
         self.done = self.captured = False
 
@@ -139,7 +162,8 @@ class Observer:
     """
 
     def on_issue(self, op: Op) -> None:
-        """An op was put in its queue (a graph's nodes too, at each launch), in the order in which the host issued them."""
+        """An op was put in its queue (a graph's nodes too, at each launch), in the order in which the host issued
+        them."""
 
     def on_done(self, op: Op) -> None:
         """An op ran; its times are set."""
@@ -147,8 +171,8 @@ class Observer:
     def on_host(self, step: HostStep) -> None:
         """The host blocked, asked or worked."""
 
-    def on_graph(self, queue: Queue, launch: int, ops: list[Op]) -> None:
-        """A graph was launched; its nodes follow one by one through `on_issue`."""
+    def on_graph(self, capture: Capture, queue: Queue, ops: list[Op]) -> None:
+        """A graph was launched on `queue`; its nodes follow one by one through `on_issue`."""
 
-    def on_allocate(self, op_buffer: Any) -> None:
+    def on_allocate(self, buffer: Buffer) -> None:
         """Device memory was allocated."""

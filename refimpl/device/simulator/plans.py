@@ -8,15 +8,17 @@ from typing import Any
 import torch
 from torch.utils.flop_counter import flop_registry
 
-from refimpl.device.simulator.tensor import SimTensor
-
 aten = torch.ops.aten
 
 _MASKABLE = {aten.index.Tensor, aten.index_put.default, aten.index_put_.default, aten._index_put_impl_.default}
 _ALIASING = {aten._unsafe_view.default, aten.lift_fresh.default, aten._reshape_alias.default}
 _ALLOCATING = {
-    aten.empty.memory_format, aten.empty_strided.default, aten.empty_like.default, aten.new_empty.default, aten.new_empty_strided.default
-}  # fmt: skip
+    aten.empty.memory_format,
+    aten.empty_strided.default,
+    aten.empty_like.default,
+    aten.new_empty.default,
+    aten.new_empty_strided.default,
+}
 _TABLE_FIRST = (
     "embedding",
     "index",
@@ -68,6 +70,7 @@ class Operator:
     Attributes:
         name: Short name, such as "add".
         view: Its result aliases an argument, and no device work is needed.
+        reshapes: It changes its first argument's shape or strides, and no bytes.
         allocates: It makes memory and does no work.
         random: It draws random numbers.
         blocks: Its result depends on values, so the host has to wait.
@@ -81,6 +84,7 @@ class Operator:
         schema = func._schema
         self.name = str(func.overloadpacket.__name__)
         self.view = func.is_view or func in _ALIASING
+        self.reshapes = torch.Tag.inplace_view in func.tags
         self.allocates = func in _ALLOCATING
         self.random = torch.Tag.nondeterministic_seeded in func.tags
         tensors = ("Tensor", "List[Tensor]", "Optional[Tensor]")
@@ -115,7 +119,8 @@ class Plan:
     """What one call with arguments of these shapes gives.
 
     Args:
-        outputs: A spec per return value: None for an argument returned, a list for a list of tensors. None if only running it can tell.
+        outputs: A spec per return value: None for an argument returned, a list for a list of tensors. None if only
+            running it can tell.
         bytes: What it moves in device memory.
         flops: What it computes in matrix products.
     """
@@ -180,7 +185,8 @@ def _work_out(func: Any, op: Operator, args: tuple[Any, ...], kwargs: dict[str, 
         return Plan(None, moved, 0)
     if "out" in kwargs and result.shape != kwargs["out"].shape:
         raise RuntimeError(
-            f"sim: {op.name}(out=…) gives shape {tuple(result.shape)} and out has {tuple(kwargs['out'].shape)}: give it the right shape, sim does not resize"
+            f"sim: {op.name}(out=…) gives shape {tuple(result.shape)} and out has {tuple(kwargs['out'].shape)}: "
+            "give it the right shape, sim does not resize"
         )
     results = () if not op.returned else (result,) if len(op.returned) == 1 else tuple(result)
     outputs = tuple(
@@ -219,18 +225,13 @@ def _spec(value: Any) -> Spec | list[Spec] | None:
 
 def written_and_read(
     op: Operator, args: tuple[Any, ...], kwargs: dict[str, Any]
-) -> tuple[list[SimTensor], list[SimTensor]]:
-    """The device tensors that one call writes, and those it reads, by its schema."""
-    written = [
-        t
-        for at in op.written
-        for t in _tensors(kwargs.get(at) if isinstance(at, str) else args[at] if at < len(args) else None)
-    ]
-    overwritten = (
-        {id(t) for t in written}
-        if op.overwrites
-        else {id(t) for at in op.written if isinstance(at, str) for t in _tensors(kwargs.get(at))}
-    )
-    everything = [t for a in (*args, *kwargs.values()) for t in _tensors(a)]
-    read = [t for t in everything if id(t) not in overwritten]
-    return [t for t in written if isinstance(t, SimTensor)], [t for t in read if isinstance(t, SimTensor)]
+) -> tuple[list[torch.Tensor], list[torch.Tensor]]:
+    """The tensors that one call writes, and those it reads, by its schema."""
+    written: list[torch.Tensor] = []
+    overwritten: list[torch.Tensor] = []
+    for at in op.written:
+        found = _tensors(kwargs.get(at) if isinstance(at, str) else args[at] if at < len(args) else None)
+        written += found
+        overwritten += found if isinstance(at, str) or op.overwrites else []
+    everything = [t for value in (*args, *kwargs.values()) for t in _tensors(value)]
+    return written, [t for t in everything if not any(t is other for other in overwritten)]

@@ -10,8 +10,9 @@ from refimpl.device.simulator.ops import Kind, Op
 class Region:
     """Shares `us` out over the ops issued inside, in proportion to what the cost model says of each; or scales each.
 
-    Until the region closes its ops have no duration, so the device does not start them: the host sees nothing land meanwhile. A call that blocks the host
-    inside settles them at the cost model's durations, and the rest of the time goes to what follows.
+    Until the region closes its ops have no duration, so the device does not start them: the host sees nothing land
+        meanwhile. A call that blocks the host inside settles them at the cost model's durations, and the rest of the
+        time goes to what follows.
 
     Args:
         name: The region's name, which its ops carry.
@@ -28,7 +29,8 @@ class Region:
             raise ValueError(f"cost({name!r}, scale={scale}): use a finite factor that is not negative")
         if us is not None and outer is not None and outer.fixes_time:
             raise RuntimeError(
-                f"cost({name!r}, us={us}) inside cost({outer.name!r}): one of the two may state a time, so give the inner one a scale"
+                f"cost({name!r}, us={us}) inside cost({outer.name!r}): one of the two may state a time, "
+                "so give the inner one a scale"
             )
         self._us, self._scale, self._outer = us, scale, outer
         self._ops: list[Op] = []
@@ -45,7 +47,8 @@ class Region:
 
     def take(self, op: Op) -> None:
         """An op was issued inside."""
-        op.region = op.region or self.name
+        if op.region is None:
+            op.region = self
         if self._us is None:
             op.us *= self._scale
         elif op.kind in (Kind.LAUNCH, Kind.COPY):

@@ -1,6 +1,7 @@
 """Which legal order the simulated device takes: in virtual time, or drawn by a seed.
 
-An order is legal if each queue runs in order, a wait comes after the record it is bound to, and no op runs before the host issued it.
+An order is legal if each queue runs in order, a wait comes after the record it is bound to, and no op runs before the
+host issued it.
 """
 
 from __future__ import annotations
@@ -58,10 +59,12 @@ class Schedule(Protocol):
 
 @dataclass(frozen=True)
 class Timed:
-    """Ops run in virtual time: an op starts when it is issued, its queue is free and its waits are over, and takes what the cost model says.
+    """Ops run in virtual time: an op starts when it is issued, its queue is free and its waits are over, and takes
+    what the cost model says.
 
-    An op reads and writes at one instant, its end. So a write that takes 4 ms is not there for an unfenced read 1 ms later, and a read that
-    takes 4 ms sees an unfenced write 1 ms later. Ops on different streams do not slow each other.
+    An op reads and writes at one instant, its end. So a write that takes 4 ms is not there for an unfenced read 1 ms
+    later, and a read that takes 4 ms sees an unfenced write 1 ms later. Ops on different streams do not slow each
+    other.
 
     Args:
         costs: The cost model.
@@ -114,7 +117,8 @@ class _TimedRun:
 class Adversary:
     """Any legal order, drawn by a seed: how eager each stream is changes at random while the program runs.
 
-    One op runs at a time, so its times tell the order and are no prediction. A call that blocks the host runs what it must, and sometimes more.
+    One op runs at a time, so its times tell the order and are no prediction. A call that blocks the host runs what it
+    must, and sometimes more.
 
     Args:
         seed: The same seed and program give the same order.

@@ -25,8 +25,11 @@ class Event:
         blocking: Accepted as on CUDA; it changes nothing here.
         interprocess: Accepted as on CUDA; True is an error.
         external: Recorded or awaited in a graph capture it is a node of the graph, which acts at each launch.
+    Attributes:
+        shared: Somebody may hold the event; false for the one inside `wait_stream`.
     Order:
-        A second record replaces what the event held. A wait, query or synchronize is bound to what the event holds at the call. An event that was
+        A second record replaces what the event held. A wait, query or synchronize is bound to what the event holds at
+        the call. An event that was
         never recorded holds nothing: waiting for it does nothing.
     """
 
@@ -36,6 +39,7 @@ class Event:
         if interprocess:
             raise ValueError("sim: Event(interprocess=True): the simulated device has one process, so leave it out")
         self.enable_timing, self.external = enable_timing, external
+        self.shared = True
         self.mark: Op | None = None
 
     def hold(self, op: Op) -> None:
@@ -43,7 +47,8 @@ class Event:
         self.mark = op
 
     def record(self, stream: Stream | None = None) -> None:
-        """Takes the clock of `stream` (the current stream if None); what the event held is gone. The host does not block."""
+        """Takes the clock of `stream` (the current stream if None); what the event held is gone. The host does not
+        block."""
         queue = DEVICE.current if stream is None else stream.queue
         op = Op(Kind.RECORD, "record", queue)
         op.event = self
@@ -53,18 +58,13 @@ class Event:
         DEVICE.issue(op)
 
     def wait(self, stream: Stream | None = None) -> None:
-        """Later work of `stream` (the current stream if None) comes after what the event holds now. The host does not block."""
+        """Later work of `stream` (the current stream if None) comes after what the event holds now. The host does not
+        block."""
         queue = DEVICE.current if stream is None else stream.queue
         capturing = DEVICE.capture is not None and DEVICE.capture.covers(queue)
         DEVICE.host_us += DEVICE.costs.wait_us
-        if (
-            self.mark is not None
-            and self.mark.captured
-            and not (DEVICE.capture is not None and DEVICE.capture.holds(self.mark))
-        ):
-            raise RuntimeError(
-                "sim: wait for an event that was recorded in a graph capture: it marks nothing outside of the graph, so use external=True"
-            )
+        if self.mark is not None and not (DEVICE.capture is not None and DEVICE.capture.holds(self.mark)):
+            self._refuse_captured("wait for")
         op = Op(Kind.WAIT, "wait", queue)
         op.event = self
         if self.mark is not None and not (capturing and self.external):
@@ -73,12 +73,12 @@ class Event:
 
     def synchronize(self) -> None:
         """Blocks the host until what the event holds now has run."""
-        self._refuse_captured("synchronize")
+        self._refuse_captured("synchronize with")
         DEVICE.block(self.mark, HostKind.EVENT_SYNCHRONIZE, event=self)
 
     def query(self) -> bool:
         """Whether what the event holds now has run; True if it was never recorded. The host does not block."""
-        self._refuse_captured("query")
+        self._refuse_captured("query of")
         return DEVICE.ask(self.mark, HostKind.EVENT_QUERY, event=self)
 
     def elapsed_time(self, end_event: Event) -> float:
@@ -98,7 +98,8 @@ class Event:
     def _refuse_captured(self, what: str) -> None:
         if self.mark is not None and self.mark.captured:
             raise RuntimeError(
-                f"sim: {what} of an event recorded in a graph capture: it marks nothing outside of the graph, so use external=True"
+                f"sim: {what} an event that was recorded in a graph capture: "
+                "it marks nothing outside of the graph, so make it with external=True"
             )
 
     def __repr__(self) -> str:
@@ -108,7 +109,8 @@ class Event:
 class Stream:
     """An in-order queue of device work, unordered with every other but for events.
 
-    As in PyTorch there are 32 streams of each priority behind all `Stream` objects: the 33rd object is the first stream again.
+    As in PyTorch there are 32 streams of each priority behind all `Stream` objects: the 33rd object is the first
+    stream again.
 
     Args:
         device: The simulated device; there is one.
@@ -139,7 +141,10 @@ class Stream:
 
     def wait_stream(self, stream: Stream) -> None:
         """Later work of this stream comes after all that is now queued on `stream`. The host does not block."""
-        self.wait_event(stream.record_event())
+        event = Event()
+        event.shared = False
+        event.record(stream)
+        self.wait_event(event)
 
     def record_event(self, event: Event | None = None) -> Event:
         """Records `event`, or a new one, on this stream, and returns it."""
@@ -178,7 +183,8 @@ class Stream:
 class CUDAGraph:
     """A captured graph; it has CUDA's name so that code written for `torch.cuda` finds it.
 
-    The capture freezes addresses: each replay runs the captured ops on the same memory, so it reads what its inputs hold when it runs.
+    The capture freezes addresses: each replay runs the captured ops on the same memory, so it reads what its inputs
+        hold when it runs.
     """
 
     def __init__(self, keep_graph: bool = False) -> None:
@@ -206,6 +212,11 @@ class CUDAGraph:
         if self._capture is None or not self._whole:
             raise RuntimeError("sim: replay of a graph that holds no finished capture: capture it first")
         DEVICE.replay(self._capture)
+
+    @property
+    def capture(self) -> Capture | None:
+        """What was captured, as observers are told at each launch."""
+        return self._capture
 
     def reset(self) -> None:
         """Forgets the capture."""

@@ -13,7 +13,8 @@ if TYPE_CHECKING:
 
 
 class SimTensor(torch.Tensor):
-    """A tensor on `sim`: `simulated` holds its values once the device has computed them, so only the device looks there.
+    """A tensor on `sim`: `simulated` holds its values once the device has computed them, so only the device looks
+    there.
 
     Args:
         simulated: The CPU tensor.
@@ -66,11 +67,13 @@ class SimTensor(torch.Tensor):
         return self.numpy()
 
     def data_ptr(self) -> int:
-        """An address by which two tensors can be told to alias; there is nothing to read there before the device is done."""
+        """An address by which two tensors can be told to alias; there is nothing to read there before the device is
+        done."""
         return self.simulated.data_ptr()
 
     def record_stream(self, stream: Stream) -> None:  # type: ignore[override]
-        """Tells the allocator that `stream` uses this memory too, so that it is not handed on before that use is over."""
+        """Tells the allocator that `stream` uses this memory too, so that it is not handed on before that use is
+        over."""
         self.buffer.recorded.add(stream.stream_id)
 
     def untyped_storage(self) -> torch.UntypedStorage:

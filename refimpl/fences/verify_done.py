@@ -1,0 +1,53 @@
+"""``verify_done``: what stands between the forward's write of ``new_seq_lens`` and the schedule stream's read of it.
+
+The forward of step N writes ``new_seq_lens`` on ``forward_stream`` and records ``verify_done`` there. Preparing step
+N+1 reads ``new_seq_lens`` on ``schedule_stream``. Both fences below order the read after the write; they differ in who
+stands still meanwhile.
+
+Source: sgl-project/sglang, ``ScheduleBatch.maybe_wait_verify_done``, pull request 25465 (May 2026).
+"""
+
+from enum import StrEnum
+from typing import Any, assert_never
+
+from refimpl import device as devices
+
+
+class VerifyDone(StrEnum):
+    """The variants, oldest first. ``NONE`` is the race; it stays here, runnable, and is tested to be one."""
+
+    NONE = "none"
+    SYNCHRONIZE = "synchronize"
+    WAIT = "wait"
+
+
+def maybe_wait_verify_done(variant: VerifyDone, device: str, verify_done: Any, schedule_stream: Any) -> None:
+    """Orders what ``schedule_stream`` is given from here on after the forward that recorded ``verify_done``.
+
+    Removes the RAW hazard on ``new_seq_lens``; ``NONE`` shows it.
+
+    Args:
+        variant: who waits: nobody, the host, or the stream.
+        device: ``"cuda"`` or ``"sim"``.
+        verify_done: the event that the forward recorded last; None before the first forward.
+        schedule_stream: the stream that reads ``new_seq_lens`` next; it must be the current one.
+
+    Order:
+        Called on the host, with ``schedule_stream`` current. ``SYNCHRONIZE`` blocks the host until the forward has
+        executed; ``WAIT`` and ``NONE`` return at once.
+    """
+    assert devices.get(device).current_stream() == schedule_stream, "verify_done orders the current stream's reads"
+    if verify_done is None:
+        return
+    match variant:
+        case VerifyDone.NONE:
+            # Hazard: RAW. schedule may read new_seq_lens before forward has written it.
+            pass
+        case VerifyDone.SYNCHRONIZE:
+            # Safe because: the host submits schedule's read of new_seq_lens only after verify_done has executed.
+            verify_done.synchronize()
+        case VerifyDone.WAIT:
+            # Safe because: schedule reads new_seq_lens only after the capture of verify_done; the host goes on.
+            schedule_stream.wait_event(verify_done)
+        case _:
+            assert_never(variant)

@@ -1,0 +1,93 @@
+"""Names for streams, events, buffers and graphs: given ones, else numbered by first use."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from refimpl.device.simulator.buffers import Access, Buffer, Memory
+from refimpl.device.simulator.machine import DEVICE
+from refimpl.device.simulator.streams import CUDAGraph, Event, Stream
+from refimpl.device.simulator.tensor import SimTensor
+from refimpl.program import Buffer as ProgramBuffer
+from refimpl.program import Mem, Range
+
+
+class Names:
+    """What each thing is called in the program."""
+
+    def __init__(self) -> None:
+        self._given: dict[Any, str] = {}
+        self._found: dict[Any, str] = {}
+        self._kept: list[Any] = []
+        self.buffers: dict[str, ProgramBuffer] = {}
+
+    def give(self, thing: Any, name: str) -> None:
+        """Names a stream, an event, a graph, or the memory that a tensor lies in.
+
+        Raises:
+            TypeError: Something else.
+            ValueError: Another thing has the name.
+        """
+        key = _key(thing)
+        if any(other == name and at != key for at, other in self._given.items()):
+            raise ValueError(f"recording.name(…, {name!r}): another thing has this name, so choose another")
+        self._given[key] = name
+        self._kept.append(thing)
+
+    def fresh(self) -> Names:
+        """The given names, with nothing found yet."""
+        names = Names()
+        names._given = self._given
+        return names
+
+    def given(self, key: Any) -> bool:
+        """Whether a name was given."""
+        return key in self._given
+
+    def stream(self, id_: int) -> str:
+        """The name of a stream."""
+        return self._name(("stream", id_), "default" if id_ == 0 else f"stream{id_}")
+
+    def event(self, event: Any) -> str:
+        """The name of an event."""
+        return self._name(("event", id(event)), self._numbered("event"))
+
+    def graph(self, capture: Any, otherwise: str) -> str:
+        """The name of a graph."""
+        return self._name(("graph", id(capture)), otherwise)
+
+    def range(self, access: Access) -> Range:
+        """The bytes of an access, in the words of a program."""
+        buffer = access.buffer
+        name = self._name(("buffer", buffer.serial), self._numbered(buffer.memory.value))
+        self.buffers.setdefault(name, ProgramBuffer(buffer.bytes, _MEMORY[buffer.memory]))
+        return Range(name, access.offset, access.length, access.rows, access.stride)
+
+    def _name(self, key: Any, otherwise: str) -> str:
+        if key in self._given:
+            return self._given[key]
+        return self._found.setdefault(key, otherwise)
+
+    def _numbered(self, stem: str) -> str:
+        return f"{stem}{1 + sum(name.startswith(stem) for name in self._found.values())}"
+
+
+_MEMORY = {Memory.DEVICE: Mem.DEVICE, Memory.PINNED: Mem.PINNED, Memory.PAGEABLE: Mem.PAGEABLE}
+
+
+def _key(thing: Any) -> tuple[str, int]:
+    if isinstance(thing, Stream):
+        return "stream", thing.stream_id
+    if isinstance(thing, Event):
+        return "event", id(thing)
+    if isinstance(thing, CUDAGraph):
+        return "graph", id(thing.capture)
+    if isinstance(thing, SimTensor):
+        return "buffer", thing.buffer.serial
+    if isinstance(thing, torch.Tensor):
+        return "buffer", DEVICE.host_buffers.of(thing).serial
+    if isinstance(thing, Buffer):
+        return "buffer", thing.serial
+    raise TypeError(f"recording.name({thing!r}): name a stream, an event, a captured graph or a tensor of the device")

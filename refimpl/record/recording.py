@@ -1,0 +1,68 @@
+"""`record`: what running code did on a device, as a program and as a trace."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+
+from refimpl.device import get
+from refimpl.device.simulator.machine import DEVICE
+from refimpl.program import LEGACY, Program, Stream, Trace, TraceSource, streams_of
+from refimpl.record.names import Names
+from refimpl.record.programs import lower
+from refimpl.record.tap import HostOps, HostReads, Tap
+from refimpl.record.traces import spans
+
+
+class Recording:
+    """What was recorded; names may be given while it runs or afterwards."""
+
+    def __init__(self) -> None:
+        self._tap = Tap()
+        self._names = Names()
+        self._start_us = DEVICE.host_us
+
+    @property
+    def tap(self) -> Tap:
+        """What the device talks to."""
+        return self._tap
+
+    def name(self, thing: Any, name: str) -> None:
+        """Names a stream, an event, a captured graph, or the memory that a tensor lies in."""
+        self._names.give(thing, name)
+
+    def step(self, number: int | None) -> None:
+        """Tells which iteration of the loop follows; every op carries it."""
+        self._tap.step = number
+
+    def program(self, id: str = "recording", words: str = "") -> Program:
+        """The stream program: what each lane did, in the order in which the host issued it."""
+        names = self._names.fresh()
+        ops = tuple(op for op, _ in lower(self._tap.entries, names))
+        streams = {name: Stream() for op in ops for name in streams_of(op) if name != LEGACY}
+        return Program(ops=ops, streams=streams, buffers=names.buffers, id=id, source="recorded on sim", words=words)
+
+    def trace(self) -> Trace:
+        """When it ran, in virtual microseconds from the recording's beginning; `op` points into `program().ops`."""
+        names = self._names.fresh()
+        found = spans(lower(self._tap.entries, names), names, self._start_us)
+        return Trace(self.program().lanes, tuple(found), TraceSource.SIMULATED, "simulated device")
+
+
+@contextmanager
+def record(device: str | torch.device = "sim") -> Iterator[Recording]:
+    """Records what the code inside does on `device`, without changing it; at the end the device is empty.
+
+    Raises:
+        NotImplementedError: `device` is not the simulated one.
+    """
+    if torch.device(device).type != "sim":
+        raise NotImplementedError(f"record({device!r}): only sim can be recorded, so run the same code on sim")
+    dev = get("sim")
+    recording = Recording()
+    with dev.observe(recording.tap), HostOps(recording.tap), HostReads(recording.tap):
+        yield recording
+    dev.synchronize()

@@ -1,0 +1,72 @@
+"""One HTML file that holds a timeline and all it needs: opens from disk, asks nothing of the network."""
+
+import json
+from html import escape
+from pathlib import Path
+
+from refimpl.view.bundle import classic
+from refimpl.view.spec import Shown, spec_of
+from refimpl.view.svg import first_frame
+
+_PAGE = """<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>{title}</title>
+<style>
+:root {{ color-scheme: light dark }}
+body {{ margin: 0; background: light-dark(#fff, #14181d); color: light-dark(#1c2127, #dfe4ea) }}
+body {{ font: 16px/1.6 system-ui, sans-serif }}
+main {{ max-width: 1180px; margin: 0 auto; padding: 32px 24px 56px }}
+h1 {{ font-size: 24px; line-height: 1.25; margin: 0 0 6px }}
+@media (max-width: 620px) {{ main {{ padding: 20px 16px 40px }} }}
+</style>
+</head>
+<body>
+<main>
+<h1>{title}</h1>
+<p>{words}</p>
+<div id="timeline"></div>
+<noscript>{fallback}</noscript>
+</main>
+<script type="application/json" id="spec">{spec}</script>
+<script>
+{script}
+const style = document.createElement("style");
+style.textContent = streamOrderTimeline.css;
+document.head.append(style);
+const spec = JSON.parse(document.getElementById("spec").textContent);
+streamOrderTimeline.mount(document.getElementById("timeline"), spec);
+document.documentElement.dataset.widgets = "live";
+</script>
+</body>
+</html>
+"""
+
+
+def page(shown: Shown) -> str:
+    """A self-contained HTML page with the timeline of an Explorable or a Program.
+
+    Example:
+        >>> from refimpl.program import Launch, Program, Stream
+        >>> ops = (Launch(stream="forward", name="verify"),)
+        >>> "<title>tiny</title>" in page(Program(id="tiny", streams={"forward": Stream()}, ops=ops))
+        True
+    """
+    spec = spec_of(shown)
+    title = escape(str(spec.get("title") or spec.get("id") or "Stream program"))
+    inert = json.dumps(spec, ensure_ascii=False).replace("</", "<\\/")
+    return _PAGE.format(
+        title=title,
+        words=escape(str(spec.get("words", ""))),
+        fallback=first_frame(shown),
+        spec=inert,
+        script=classic().replace("</script", "<\\/script"),
+    )
+
+
+def write_page(shown: Shown, path: Path) -> Path:
+    """Write ``page(shown)`` to a file; returns its path."""
+    path.write_text(page(shown), encoding="utf-8")
+    return path

@@ -1,0 +1,167 @@
+"""``plot``: a Trace as a picture for print. ``compare``: several on one axis. ``alt_text``: the same in words."""
+
+import textwrap
+from base64 import b64encode
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from html import escape
+from io import BytesIO
+from os import PathLike
+from typing import TYPE_CHECKING, Any
+
+from refimpl.order import Race
+from refimpl.program import Program, Trace, UserError
+from refimpl.view.plot_layout import INK, PALE
+from refimpl.view.plot_words import alt_text, source_words
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from refimpl.view.plot_panel import Panel
+
+__all__ = ["Picture", "alt_text", "compare", "plot"]
+
+WIDTH = 6.4
+"""Width of a figure in inches: with 10 point type it stays readable on a screen of 390 pixels."""
+_LEFT, _RIGHT, _BELOW, _BETWEEN = 0.8, 0.14, 0.46, 0.16
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A drawn timeline with its alternative text; a notebook shows it as an image that screen readers can read.
+
+    Args:
+        figure: the matplotlib figure.
+        alt: order and hazards in words.
+    """
+
+    figure: "Figure"
+    alt: str
+
+    def save(self, path: str | PathLike[str], dpi: int = 200) -> None:
+        """Write the figure to a file; its ending names the format."""
+        self.figure.savefig(path, dpi=dpi)
+
+    def png(self, dpi: int = 200) -> bytes:
+        """The figure as PNG, the same bytes at each call."""
+        buffer = BytesIO()
+        self.figure.savefig(buffer, format="png", dpi=dpi, metadata={"Software": None})
+        return buffer.getvalue()
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
+        data = b64encode(self.png()).decode("ascii")
+        width = round(self.figure.get_figwidth() * 110)
+        style = f"width:{width}px;max-width:100%;height:auto"
+        return {
+            "text/html": f'<img alt="{escape(self.alt)}" style="{style}" src="data:image/png;base64,{data}">',
+            "text/plain": self.alt,
+        }
+
+
+def plot(
+    trace: Trace,
+    program: Program | None = None,
+    races: Sequence[Race] = (),
+    ax: "Axes | None" = None,
+    title: str = "",
+    window: tuple[float, float] | None = None,
+    topic: Sequence[str] | None = None,
+    step_op: str | None = None,
+    width: float = WIDTH,
+) -> Picture:
+    """Draw a trace: lanes top to bottom, bars, what holds the host, records and waits with arrows between, hazards.
+
+    Args:
+        trace: scheduled, simulated or measured.
+        program: what ran; without it there are no arrows from record to wait.
+        races: hazards of that program to mark, from ``refimpl.order.check(program).races``.
+        ax: where to draw, instead of on a new figure.
+        title: the claim that the picture makes.
+        window: from and to in microseconds; all of the trace when None.
+        topic: events under study, without their step's number: drawn in full ink, the others pale. All when None.
+        step_op: name of the op whose starts mark the steps: their durations are written below the lanes.
+        width: of a new figure, in inches.
+
+    Returns:
+        The figure with its alternative text.
+
+    Raises:
+        UserError: matplotlib is not installed, or the trace is empty.
+    """
+    panel = _panel(trace, program, races, window, topic, step_op, name="")
+    figure = panel.draw(ax) if ax is not None else _figure([panel], title, width, source_words(trace))
+    return Picture(figure, f"{title} {alt_text(trace, races)}".strip())
+
+
+def compare(
+    traces: Mapping[str, Trace],
+    programs: Mapping[str, Program] | None = None,
+    races: Mapping[str, Sequence[Race]] | None = None,
+    title: str = "",
+    window: tuple[float, float] | None = None,
+    topic: Sequence[str] | None = None,
+    step_op: str | None = None,
+    width: float = WIDTH,
+) -> Picture:
+    """Draw traces one above the other on a common axis, so that what got longer is seen to be longer.
+
+    Args:
+        traces: by the name of the variant, top to bottom.
+        programs, races: of the variants, by the same names.
+        title, window, topic, step_op, width: as for ``plot``.
+
+    Raises:
+        UserError: matplotlib is not installed, or there is nothing to draw.
+    """
+    if not traces:
+        raise UserError("compare needs at least one trace")
+    window = window or (0.0, max(trace.end_us for trace in traces.values()))
+    panels, alts = [], [title] if title else []
+    for name, trace in traces.items():
+        hazards = (races or {}).get(name, ())
+        panels.append(_panel(trace, (programs or {}).get(name), hazards, window, topic, step_op, name))
+        alts.append(f"{name}: {alt_text(trace, hazards)}")
+    sources = "; ".join(dict.fromkeys(source_words(trace) for trace in traces.values()))
+    return Picture(_figure(panels, title, width, sources), " ".join(alts))
+
+
+def _panel(
+    trace: Trace,
+    program: Program | None,
+    races: Sequence[Race],
+    window: tuple[float, float] | None,
+    topic: Sequence[str] | None,
+    step_op: str | None,
+    name: str,
+) -> "Panel":
+    try:
+        from refimpl.view.plot_panel import Panel
+    except ModuleNotFoundError as error:
+        raise UserError(f"a picture needs matplotlib ({error.name} is missing): pip install 'refimpl[book]'") from None
+    low, high = window or (0.0, trace.end_us)
+    if not trace.spans or high <= low:
+        raise UserError(f"there is nothing to draw: {len(trace.spans)} spans, window from {low} to {high} µs")
+    return Panel(trace, program, tuple(races), (low, high), topic, step_op, name)
+
+
+def _figure(panels: "Sequence[Panel]", title: str, width: float, source: str) -> "Figure":
+    """A figure with the panels below each other, the title above and the source of the times below."""
+    from matplotlib.figure import Figure
+
+    lines = textwrap.wrap(title, width=int(width * 12.5))
+    above = 0.1 + 0.2 * len(lines)
+    height = above + sum(panel.height for panel in panels) + _BETWEEN * (len(panels) - 1) + _BELOW
+    figure = Figure(figsize=(width, height), facecolor="white")
+    top = height - above
+    for number, panel in enumerate(panels):
+        box = (_LEFT / width, (top - panel.height) / height, (width - _LEFT - _RIGHT) / width, panel.height / height)
+        ax = figure.add_axes(box)
+        panel.draw(ax)
+        if number < len(panels) - 1:
+            ax.tick_params(labelbottom=False)
+            ax.set_xlabel("")
+        top -= panel.height + _BETWEEN
+    figure.text(0.08 / width, 1 - 0.06 / height, "\n".join(lines), fontsize=11, fontweight="bold", color=INK, va="top")
+    figure.text(_LEFT / width, 0.05 / height, source, fontsize=8, color=PALE, va="bottom")
+    return figure

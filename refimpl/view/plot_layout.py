@@ -1,0 +1,131 @@
+"""What a printed timeline puts where: rows, colours, labels that fit. Data, so that it is tested without pixels."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from refimpl.program import Span, SpanKind, Trace
+from refimpl.timeline import stem
+
+INK = "#1a1a1a"
+PALE = "#6b6b6b"
+HAZARD = "#D55E00"
+HAZARD_TEXT = "#a84a00"
+COLOURS = {"host": "#555555", "schedule": "#E69F00", "plan": "#009E73", "forward": "#0072B2", "copy": "#56B4E9"}
+OTHERS = ("#CC79A7", "#8C6D46", "#7B7FB5", "#9A9A2E")
+
+LANE = 0.27
+GUTTER = 0.29
+"""Height in inches of a lane and of the space below it, which holds arrows, event names and hazard words."""
+
+Measure = Callable[[str], float]
+
+
+@dataclass(frozen=True)
+class Row:
+    """A lane's place, in inches from the top."""
+
+    top: float
+    end: float
+
+    @property
+    def middle(self) -> float:
+        """Where the lane's name and its labels stand."""
+        return (self.top + self.end) / 2
+
+
+@dataclass(frozen=True)
+class Label:
+    """A text beside or inside a bar, from ``x`` on the time axis; ``inside`` texts are centred on it."""
+
+    text: str
+    x: float
+    inside: bool
+
+
+def rows_of(lanes: Sequence[str], top: float = 0.0) -> dict[str, Row]:
+    """A row for each lane, top to bottom."""
+    pitch = LANE + GUTTER
+    return {lane: Row(top + k * pitch, top + k * pitch + LANE) for k, lane in enumerate(lanes)}
+
+
+def colour_of(lane: str, lanes: Sequence[str]) -> str:
+    """The lane's colour; lanes without one of their own take turns."""
+    if lane in COLOURS:
+        return COLOURS[lane]
+    others = [name for name in lanes if name not in COLOURS]
+    return OTHERS[others.index(lane) % len(OTHERS)]
+
+
+def text_on(colour: str) -> str:
+    """White or ink, whichever has more contrast with the colour."""
+    channels = [int(colour[k : k + 2], 16) / 255 for k in (1, 3, 5)]
+    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
+    light = 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+    return "#ffffff" if 1.05 / (light + 0.05) > (light + 0.05) / 0.06 else INK
+
+
+def fit(texts: Sequence[str], width: float, measure: Measure) -> str:
+    """The first wording that fits, else the last one cut to no less than four letters and 60 %, else nothing.
+
+    Example:
+        >>> fit(("verify 1", "verify"), 6.5, lambda text: float(len(text)))
+        'verify'
+        >>> fit(("extend",), 5.5, lambda text: float(len(text)))
+        'exte…'
+    """
+    for text in texts:
+        if measure(text) <= width:
+            return text
+    last = texts[-1]
+    for keep in range(len(last) - 1, max(4, round(len(last) * 0.6)) - 1, -1):
+        if measure(last[:keep] + "…") <= width:
+            return last[:keep] + "…"
+    return ""
+
+
+def wordings(span: Span) -> tuple[str, ...]:
+    """What a bar may be called, longest first.
+
+    Example:
+        >>> wordings(Span("host", "synchronize(verify_done 0)", SpanKind.BLOCKED, 0, 1))
+        ('blocked: verify_done 0', 'blocked: verify_done', 'blocked')
+    """
+    if span.kind is not SpanKind.BLOCKED:
+        return tuple(dict.fromkeys((span.name, stem(span.name))))
+    what = (
+        span.name.removeprefix("synchronize(").removesuffix(")") if span.name.startswith("synchronize(") else span.name
+    )
+    return tuple(dict.fromkeys((f"blocked: {what}", f"blocked: {stem(what)}", "blocked")))
+
+
+def labels(
+    bars: Sequence[Span], window: tuple[float, float], us_per_inch: float, measure: Measure
+) -> dict[Span, Label]:
+    """Labels of the bars of one lane: inside where they fit, else to the right if that space is free, else dropped.
+
+    Args:
+        bars: the lane's bars in order of time.
+        window: what the axis shows, in microseconds.
+        us_per_inch: scale of the axis.
+        measure: width of a text in inches.
+    """
+    placed: dict[Span, Label] = {}
+    pad = 0.07
+    for k, bar in enumerate(bars):
+        start, end = max(bar.start_us, window[0]), min(bar.end_us, window[1])
+        text = fit(wordings(bar), (end - start) / us_per_inch - pad, measure)
+        if text:
+            placed[bar] = Label(text, (start + end) / 2, inside=True)
+            continue
+        room = (min([window[1], *(b.start_us for b in bars[k + 1 : k + 2])]) - end) / us_per_inch
+        text = fit(wordings(bar)[:2], room - 2 * pad, measure) if bar.kind is SpanKind.RUN else ""
+        if text and not text.endswith("…"):
+            placed[bar] = Label(text, end + 0.05 * us_per_inch, inside=False)
+    return placed
+
+
+def shown_bars(trace: Trace, lane: str, window: tuple[float, float]) -> list[Span]:
+    """The lane's spans with a width that the window shows, in order of time, marks and waits aside."""
+    kinds = (SpanKind.RUN, SpanKind.HOST, SpanKind.BLOCKED)
+    spans = [s for s in trace.spans if s.lane == lane and s.kind in kinds and s.us > 0]
+    return sorted((s for s in spans if s.end_us > window[0] and s.start_us < window[1]), key=lambda s: s.start_us)

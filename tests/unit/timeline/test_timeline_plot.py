@@ -1,0 +1,140 @@
+"""The printed timeline: what it puts where, what it says, and that it says it in words too."""
+
+import sys
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from timeline_loops import of, overlapped, program
+
+from refimpl.order import check
+from refimpl.program import Launch, Program, Span, SpanKind, Trace, TraceSource, UserError
+from refimpl.timeline import schedule
+from refimpl.view.plot import alt_text, compare, plot
+from refimpl.view.plot_layout import COLOURS, fit, labels, rows_of, text_on, wordings
+
+RACY = program(
+    Launch(stream="s", name="verify", us=400, writes=(of("x"),)),
+    Launch(stream="t", name="prepare", us=90, reads=(of("x"),)),
+)
+
+
+def texts(picture: object) -> list[str]:
+    return [text.get_text() for ax in picture.figure.axes for text in ax.texts]  # type: ignore[attr-defined]
+
+
+def drawn(of_program: Program, **more: object) -> list[str]:
+    return texts(plot(schedule(of_program), of_program, check(of_program).races, **more))  # type: ignore[arg-type]
+
+
+def test_lanes_stand_top_to_bottom_in_the_traces_order() -> None:
+    picture = plot(schedule(overlapped("wait")))
+    ax = picture.figure.axes[0]
+    assert [label.get_text() for label in ax.get_yticklabels()] == ["host", "schedule", "forward"]
+    assert ax.get_ylim()[0] > ax.get_ylim()[1]
+
+
+def test_hazard_is_drawn_with_its_word_and_its_buffer() -> None:
+    assert "RAW x" in drawn(RACY)
+
+
+def test_program_without_races_shows_no_hazard() -> None:
+    assert not any(word in text for text in drawn(overlapped("wait")) for word in ("RAW", "WAR", "WAW"))
+
+
+def test_blocked_host_says_so_in_its_bar() -> None:
+    assert any(text.startswith("blocked") for text in drawn(overlapped("synchronize")))
+
+
+def test_topic_events_are_named_at_each_step_and_others_not() -> None:
+    shown = drawn(overlapped("wait"), topic=["verify_done"], window=(0, 8000))
+    assert {"verify_done 0", "verify_done 1"} <= set(shown)
+    assert not any(text.startswith("prepared") for text in shown)
+
+
+def test_steps_are_measured_below_the_lanes() -> None:
+    assert any(text.startswith("step 1 ·") for text in drawn(overlapped("synchronize", steps=4), step_op="verify"))
+
+
+def test_compared_traces_share_one_axis_and_their_names_are_shown() -> None:
+    picture = compare({fence: schedule(overlapped(fence)) for fence in ("synchronize", "wait")})
+    first, second = picture.figure.axes
+    assert first.get_xlim() == second.get_xlim()
+    assert {"synchronize", "wait"} <= set(texts(picture))
+
+
+def test_drawing_on_given_axes_leaves_their_figure_alone() -> None:
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(7, 3))
+    ax = figure.add_subplot()
+    assert plot(schedule(RACY), RACY, ax=ax).figure is figure
+    assert ax.patches
+
+
+def test_picture_is_the_same_bytes_each_time_and_carries_its_alternative_text(tmp_path: Path) -> None:
+    first, second = (plot(schedule(RACY), RACY, check(RACY).races, title="A <claim>") for _ in "12")
+    assert first.png() == second.png()
+    bundle = first._repr_mimebundle_()
+    assert 'alt="A &lt;claim&gt; Timeline of' in bundle["text/html"]
+    first.save(tmp_path / "a.svg")
+    assert (tmp_path / "a.svg").stat().st_size > 1000
+
+
+def test_alternative_text_tells_order_and_hazard() -> None:
+    words = alt_text(schedule(RACY), check(RACY).races)
+    assert "In order of start: verify (s), prepare (t)." in words
+    assert "Hazard: RAW on x between verify on s and prepare on t, which nothing orders." in words
+    assert alt_text(schedule(overlapped("wait"))).endswith("No hazard.")
+
+
+def test_alternative_text_tells_what_holds_the_host() -> None:
+    assert "The host is held 5 times by synchronize(verify_done)" in alt_text(schedule(overlapped("synchronize")))
+
+
+def test_missing_matplotlib_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delitem(sys.modules, "refimpl.view.plot_panel", raising=False)
+    monkeypatch.setitem(sys.modules, "matplotlib.axes", None)
+    with pytest.raises(UserError, match="needs matplotlib"):
+        plot(schedule(RACY))
+
+
+def test_nothing_to_draw_is_one_sentence() -> None:
+    with pytest.raises(UserError, match="nothing to draw"):
+        plot(Trace(("host",), (), TraceSource.SCHEDULED))
+    with pytest.raises(UserError, match="at least one trace"):
+        compare({})
+
+
+def chars(text: str) -> float:
+    return 0.1 * len(text)
+
+
+def bar(name: str, start: float, end: float, kind: SpanKind = SpanKind.RUN) -> Span:
+    return Span("forward", name, kind, start, end)
+
+
+def test_label_is_shortened_then_cut_then_dropped() -> None:
+    assert fit(("verify 1", "verify"), 0.8, chars) == "verify 1"
+    assert fit(("verify 1", "verify"), 0.7, chars) == "verify"
+    assert fit(("verify 1", "verify"), 0.5, chars) == "veri…"
+    assert fit(("verify 1", "verify"), 0.4, chars) == ""
+
+
+def test_small_bar_is_named_at_its_right_only_where_that_is_free() -> None:
+    first, second = bar("draft", 0, 10), bar("verify", 40, 900)
+    assert first not in labels([first, second], (0, 1000), 1000, chars)
+    far = bar("verify", 800, 900)
+    placed = labels([first, far], (0, 1000), 1000, chars)[first]
+    assert (placed.text, placed.inside) == ("draft", False)
+    assert placed.x > 10
+
+
+def test_blocked_bar_is_called_by_what_it_waits_for() -> None:
+    assert wordings(bar("synchronize(verify_done 3)", 0, 1, SpanKind.BLOCKED))[1] == "blocked: verify_done"
+
+
+def test_rows_do_not_touch_and_texts_have_contrast() -> None:
+    rows = list(rows_of(("host", "schedule", "forward")).values())
+    assert all(lower.top > upper.end for upper, lower in pairwise(rows))
+    assert [text_on(COLOURS[lane]) for lane in ("host", "schedule", "forward")] == ["#ffffff", "#1a1a1a", "#ffffff"]
