@@ -14,6 +14,8 @@ import nbformat
 STATE = "application/vnd.jupyter.widget-state+json"
 VIEW = "application/vnd.jupyter.widget-view+json"
 OUR_WIDGETS = "refimpl.view"
+# What JupyterLab shows of a saved timeline until its cell runs.
+UNTIL_RUN = 'export default { render({ el }) { el.textContent = "Run this cell to bring the timeline to life."; } };'
 _ID = re.compile(r"(?<![0-9a-f])[0-9a-f]{32}(?![0-9a-f])")
 _ADDRESS = re.compile(r" at 0x[0-9a-f]{6,16}")
 _LANGUAGE = {"name": "python", "file_extension": ".py", "mimetype": "text/x-python", "pygments_lexer": "ipython3"}
@@ -39,7 +41,7 @@ def canonical(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
 def _forget_source(state: dict[str, Any]) -> None:
     """Our own timeline is drawn by the page's current `timeline.js`; another's widget keeps its source."""
     if str(state.get("_anywidget_id", "")).startswith(OUR_WIDGETS):
-        state.update({key: "" for key in ("_esm", "_css") if key in state})
+        state.update(_esm=UNTIL_RUN, _css="")
 
 
 def _in_order_of_use(cells: list[dict[str, Any]], state: dict[str, Any]) -> list[str]:

@@ -104,7 +104,7 @@ class CapturedStep:
             self._body()
         side.synchronize()
         graph = dev.CUDAGraph()
-        with dev.graph(graph, stream=side), devices.cost(self.device, "decode step", us=self.shape.sim_us):
+        with dev.graph(graph, stream=side), devices.cost(self.device, "forward", us=self.shape.sim_us):
             self._body()
         dev.synchronize()
         return graph

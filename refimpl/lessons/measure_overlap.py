@@ -53,9 +53,7 @@ class Row:
     n: int
 
 
-def measure(
-    loop: OverlapLoop, host_ms: Sequence[float] = HOST_MS, rounds: int = 3, steps: int = 24
-) -> list[Row]:
+def measure(loop: OverlapLoop, host_ms: Sequence[float] = HOST_MS, rounds: int = 3, steps: int = 24) -> list[Row]:
     """Every fence and the control at every amount of host work, ``rounds`` times, interleaved.
 
     Args:
@@ -103,6 +101,41 @@ def rows_json(rows: Sequence[Row]) -> list[dict[str, Any]]:
     return [{k: round(v, 4) if isinstance(v, float) else v for k, v in asdict(row).items()} for row in rows]
 
 
+def table(rows: Sequence[Row]) -> str:
+    """The rows for a terminal or a notebook."""
+    lines = [
+        "host work  variant         step  (p10 to p90)       blocked before  after    max(H, G)   H + G   stale",
+        "       ms                    ms                ms              ms     ms           ms      ms   steps",
+    ]
+    for r in rows:
+        lines.append(
+            f"{r.host_ms:9.1f}  {r.variant:13} {r.step_ms:6.3f}  ({r.step_p10_ms:6.3f} to {r.step_p90_ms:6.3f})"
+            f" {r.blocked_before_ms:15.3f} {r.blocked_after_ms:6.3f} {r.lower_ms:12.3f} {r.upper_ms:7.3f}"
+            f"   {r.stale} of {r.of}"
+        )
+    return "\n".join([*lines, f"Medians over {rows[0].n} steps each; G = {rows[0].graph_ms:.3f} ms."])
+
+
+def summary(rows: Sequence[Row]) -> str:
+    """What the rows say, in sentences for a reader; every number in them is from this run."""
+    wait, synchronize = _variant(rows, "wait"), _variant(rows, "synchronize")
+    none, control = _variant(rows, "none"), _variant(rows, CONTROL)
+    worst = max(wait, key=lambda row: row.over_lower)
+    furthest = max(synchronize, key=lambda row: abs(row.over_upper - 1))
+    saved = max(zip(synchronize, wait, strict=True), key=lambda pair: pair[0].step_ms - pair[1].step_ms)
+    first = wait[0]
+    return (
+        f"Under `wait` a step took at most {worst.over_lower:.3f} times the lower bound max(H, G). "
+        f"Under `synchronize` it stayed within {100 * abs(furthest.over_upper - 1):.1f} % of the upper bound H + G. "
+        f"The difference was largest at {saved[0].host_ms:g} ms of host work: {saved[0].step_ms:.2f} ms against "
+        f"{saved[1].step_ms:.2f} ms. At {first.host_ms:g} ms the host stood still for {first.blocked_after_ms:.2f} ms "
+        f"a step under `wait` as well, but after the launch. Without a fence "
+        f"{sum(r.stale for r in none)} of {sum(r.of for r in none)} steps started from stale lengths; under `wait`, "
+        f"`synchronize` and the control, {sum(r.stale for r in (*wait, *synchronize, *control))} of "
+        f"{sum(r.of for r in (*wait, *synchronize, *control))}."
+    )
+
+
 def demo(device: str) -> list[dict[str, Any]]:
     """Five seconds of the loop for a terminal: every fence and the control at one millisecond of host work."""
     from refimpl.lessons.captured_step import CapturedStep, shape_for
@@ -123,6 +156,10 @@ def demo(device: str) -> list[dict[str, Any]]:
 def machine_words(device: str) -> str:
     """The device in words, for a caption."""
     return "the simulated device, in virtual time" if device == "sim" else str(devices.get(device).get_device_name())
+
+
+def _variant(rows: Sequence[Row], name: str) -> list[Row]:
+    return [row for row in rows if row.variant == name]
 
 
 def _busy_ms(runs: Sequence[Run]) -> list[float]:

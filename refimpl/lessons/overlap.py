@@ -49,8 +49,8 @@ class Run:
 class OverlapLoop:
     """Two streams, one captured step, and a copy stream for results.
 
-    Every step has rows of its own in ``batch_lens``, ``results`` and ``results_cpu``, so that ``new_seq_lens`` is the one
-    buffer that two streams share without a further fence: forward writes it, schedule reads it a step later.
+    Every step has rows of its own in ``batch_lens``, ``results`` and ``results_cpu``, so that ``new_seq_lens`` is the
+    one buffer that two streams share without a further fence: forward writes it, schedule reads it a step later.
 
     Args:
         device: ``"cuda"`` or ``"sim"``.
@@ -127,8 +127,9 @@ class OverlapLoop:
         # Safe because: forward reads batch_lens[n], which schedule wrote before this wait_stream.
         self.forward_stream.wait_stream(self.schedule_stream)
         with self.dev.stream(self.forward_stream):
-            with devices.cost(self.device, f"forward {n}"):
+            with devices.cost(self.device, f"load {n}"):
                 self.step.seq_lens.copy_(self.batch_lens[n])
+            with devices.cost(self.device, f"forward {n}"):
                 self.step.replay()
             self.verify_done = self.verify_done or self.dev.Event()
             self.verify_done.record()

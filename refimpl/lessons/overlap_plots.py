@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from refimpl.lessons.measure_overlap import CONTROL, Row
+from refimpl.view.plot import Picture
 
 INK, HOST, FORWARD, SCHEDULE, HAZARD = "#1c2127", "#555555", "#0072B2", "#E69F00", "#D55E00"
 LOOKS = {
@@ -14,8 +15,13 @@ LOOKS = {
 }
 
 
-def step_time_figure(rows: Sequence[Row], device: str) -> Any:
+def step_time_picture(rows: Sequence[Row], device: str) -> Picture:
     """Step time over host work for each fence, inside the bound from max to sum of the host's and the graph's part."""
+    alt = (
+        f"Step time over host work on {device}. The curve of wait lies on the lower bound, max of host and graph; those of "
+        "synchronize and of the control, one step at a time, lie on the upper bound, host plus graph. Without a fence "
+        "steps are as fast as under wait and start from stale lengths."
+    )
     plt = _pyplot()
     figure, axes = plt.subplots(figsize=(7.2, 4.0), layout="constrained")
     control = _of(rows, CONTROL)
@@ -25,9 +31,9 @@ def step_time_figure(rows: Sequence[Row], device: str) -> Any:
     )
     axes.plot(hosts, [r.lower_ms for r in control], color=INK, lw=0.8)
     axes.plot(hosts, [r.upper_ms for r in control], color=INK, lw=0.8)
-    last = control[-1]
-    axes.annotate("host + graph", (last.host_ms, last.upper_ms), (-6, 8), textcoords="offset points", ha="right")
-    axes.annotate("max(host, graph)", (last.host_ms, last.lower_ms), (-6, -16), textcoords="offset points", ha="right")
+    near = control[-2] if len(control) > 1 else control[-1]
+    axes.annotate("host + graph", (near.host_ms, near.upper_ms), (-8, 6), textcoords="offset points", ha="right")
+    axes.annotate("max(host, graph)", (near.host_ms, near.lower_ms), (8, -14), textcoords="offset points")
     for name, look in LOOKS.items():
         mine = _of(rows, name)
         if mine:
@@ -37,11 +43,16 @@ def step_time_figure(rows: Sequence[Row], device: str) -> Any:
     axes.set_title(f"A step under each fence, between its bounds: {device}", fontsize=10, loc="left")
     _tidy(axes)
     axes.legend(frameon=False, fontsize=9, loc="upper left")
-    return figure
+    return _finished(figure, alt)
 
 
-def blocked_figure(rows: Sequence[Row], device: str) -> Any:
+def blocked_picture(rows: Sequence[Row], device: str) -> Picture:
     """Host time blocked per step before and after the launch, for each fence at every amount of host work."""
+    alt = (
+        f"Host time blocked per step on {device}, for each amount of host work. Under synchronize all of it is before the "
+        "launch, about as long as the graph. Under wait all of it is after the launch, and it shrinks as host work grows. "
+        "The control blocks after the launch for the whole graph."
+    )
     plt = _pyplot()
     names = [name for name in ("synchronize", "wait", CONTROL) if _of(rows, name)]
     figure, panels = plt.subplots(1, len(names), figsize=(7.2, 3.2), sharey=True, layout="constrained")
@@ -60,7 +71,7 @@ def blocked_figure(rows: Sequence[Row], device: str) -> Any:
     first.set_ylim(0, 1.35 * max(r.blocked_before_ms + r.blocked_after_ms for r in rows))
     first.legend(frameon=False, fontsize=8, loc="upper left")
     figure.suptitle(f"Blocking mostly moves: {device}", fontsize=10, x=0.01, ha="left")
-    return figure
+    return _finished(figure, alt)
 
 
 def _of(rows: Sequence[Row], name: str) -> list[Row]:
@@ -71,6 +82,12 @@ def _tidy(axes: Any) -> None:
     axes.spines[["top", "right"]].set_visible(False)
     axes.grid(axis="y", color="#e3e6ea", lw=0.6)
     axes.set_axisbelow(True)
+
+
+def _finished(figure: Any, alt: str) -> Picture:
+    """A picture that a notebook shows once: pyplot lets go of it."""
+    _pyplot().close(figure)
+    return Picture(figure, alt)
 
 
 def _pyplot() -> Any:

@@ -67,10 +67,8 @@ def normal_program(steps: int = 5, host_us: float = 1000.0, forward_us: float = 
 
 
 def explorable(host_us: float = 1000.0, forward_us: float = 4800.0, steps: int = 5) -> Explorable:
-    """The three fences and the control side by side, with host work and the step's duration for the reader to change."""
-    variants = [
-        Variant(str(f), str(f), WORDS[f], overlap_program(f, steps, host_us, forward_us)) for f in VerifyDone
-    ]
+    """The three fences and the control side by side; host work and the step's duration are the reader's to change."""
+    variants = [Variant(str(f), str(f), WORDS[f], overlap_program(f, steps, host_us, forward_us)) for f in VerifyDone]
     control = normal_program(steps, host_us, forward_us)
     variants.append(Variant("control", "one at a time", control.words, control))
     return Explorable(
@@ -79,8 +77,8 @@ def explorable(host_us: float = 1000.0, forward_us: float = 4800.0, steps: int =
         words="A fence decides who stands still: the host, the schedule stream, or nobody.",
         variants=tuple(variants),
         params={
-            "host": Param("host work", host_us, 0.0, 8000.0, 100.0),
-            "forward": Param("forward", forward_us, 500.0, 10000.0, 100.0),
+            "host": Param("host work", host_us, 0.0, max(8000.0, 2 * host_us), 100.0),
+            "forward": Param("forward", forward_us, min(500.0, forward_us), max(10000.0, 2 * forward_us), 100.0),
         },
         initial="none",
         before="synchronize",

@@ -48,7 +48,9 @@ def record_here(fence: VerifyDone, steps: int = 5) -> Program:
             recording.step(n)
             loop.iteration_overlap(fence, n, host_us=1000.0)
         recording.name(loop.verify_done, "verify_done")
-    return recording.program(id=f"recorded/{fence}", words=f"OverlapLoop under {fence}, recorded on the simulated device.")
+    return recording.program(
+        id=f"recorded/{fence}", words=f"OverlapLoop under {fence}, recorded on the simulated device."
+    )
 
 
 def outline(program: Program) -> list[tuple[Any, ...]]:

@@ -1,9 +1,10 @@
 """When a program runs: schedules, imported profiler traces, accounts of idle and blocked time, export to viewers."""
 
-from refimpl.timeline.accounts import Accounts, Blocked, Idle, LaneAccount, accounts, gaps, table
+from refimpl.timeline.accounts import Accounts, Blocked, LaneAccount, accounts, table
 from refimpl.timeline.chrome import to_chrome
 from refimpl.timeline.costs import Costs
 from refimpl.timeline.edges import Edge, drawn_edges, event_edges
+from refimpl.timeline.idle import Idle, gaps
 from refimpl.timeline.names import stem
 from refimpl.timeline.profiler import from_profiler
 from refimpl.timeline.schedule import schedule

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 from statistics import median
 
-from refimpl.program import Program, Span, SpanKind, Trace, UserError
+from refimpl.program import Program, SpanKind, Trace, UserError
+from refimpl.timeline.idle import Idle, gaps
 from refimpl.timeline.intervals import Interval, length, rest, union
 from refimpl.timeline.names import stem
 
@@ -36,26 +37,6 @@ class Blocked:
     us: float
     before_us: float | None = None
     after_us: float | None = None
-
-
-@dataclass(frozen=True)
-class Idle:
-    """A stretch in which no stream (or one lane) ran anything.
-
-    Args:
-        from_us, to_us: from the trace's beginning.
-        cause: what it waited for, in words: ``"host: build"``, ``"host held by synchronize(verify_done)"``,
-            ``"wait(copy_done)"``, ``"no more work"``.
-    """
-
-    from_us: float
-    to_us: float
-    cause: str
-
-    @property
-    def us(self) -> float:
-        """Duration in microseconds."""
-        return self.to_us - self.from_us
 
 
 @dataclass(frozen=True)
@@ -135,45 +116,6 @@ def accounts(trace: Trace, program: Program | None = None, step_op: str | None =
     lanes = tuple(_lane_account(trace, lane, window) for lane in trace.lanes)
     steps = tuple(later - earlier for earlier, later in pairwise(starts))
     return Accounts(*window, lanes, _blocked(trace, window, program, step_op), gaps(trace, window=window), steps)
-
-
-def gaps(trace: Trace, lane: str | None = None, window: Interval | None = None) -> tuple[Idle, ...]:
-    """The stretches in which nothing ran, each with its cause, in order of time.
-
-    Args:
-        trace: scheduled, simulated or measured; a measured one knows only of waits that the profiler reported.
-        lane: one stream, or None for the whole GPU (no stream busy).
-        window: from, to in microseconds; the whole trace when None.
-    """
-    window = window or (0.0, trace.end_us)
-    busy = [s for s in trace.spans if s.kind is SpanKind.RUN and (lane is None or s.lane == lane)]
-    found: list[Idle] = []
-    for gap in rest(((s.start_us, s.end_us) for s in busy), window):
-        then = min((s for s in busy if s.start_us >= gap[1] - 1e-9), key=lambda s: s.start_us, default=None)
-        found += _pieces(trace, gap, then)
-    return tuple(found)
-
-
-def _pieces(trace: Trace, gap: Interval, then: Span | None) -> list[Idle]:
-    """One gap cut where the cause changes: waits of the lane that runs next are named, what is left is the host's."""
-    if then is None:
-        return [Idle(*gap, "no more work")]
-    waits = [s for s in trace.spans if s.kind is SpanKind.WAIT and s.lane == then.lane and s.end_us > s.start_us]
-    pieces = [Idle(*part, stem(wait.name)) for wait in waits for part in union([(wait.start_us, wait.end_us)], gap)]
-    left = rest([(piece.from_us, piece.to_us) for piece in pieces], gap)
-    return sorted([*pieces, *(Idle(*part, _host_cause(trace, part)) for part in left)], key=lambda piece: piece.from_us)
-
-
-def _host_cause(trace: Trace, part: Interval) -> str:
-    """What the host spent most of that time with."""
-    shares: dict[str, float] = {}
-    for span in trace.spans:
-        overlap = min(span.end_us, part[1]) - max(span.start_us, part[0])
-        if span.lane == "host" and overlap > 0:
-            words = "host held by" if span.kind is SpanKind.BLOCKED else "host:"
-            cause = f"{words} {stem(span.name)}"
-            shares[cause] = shares.get(cause, 0.0) + overlap
-    return max(shares, key=lambda cause: shares[cause], default="host: issuing calls")
 
 
 def _step_starts(trace: Trace, step_op: str, warmup: int) -> list[float]:

@@ -34,11 +34,7 @@ def to_chrome(trace: Trace, program: Program | None = None) -> dict[str, Any]:
     events = list(_threads(trace))
     for span in trace.spans:
         events.append(_slice(tids[span.lane], span.name, span.kind, span.start_us, span.us, _args(span, program)))
-    for number, span in enumerate(trace.spans):
-        if "host" in tids and span.lane != "host" and span.submit_us is not None and span.ready_us is not None:
-            call_us = span.ready_us - span.submit_us
-            events.append(_slice(tids["host"], f"call: {span.name}", "call", span.submit_us, call_us, {}))
-            events += _arrow(f"submit {number}", "submit", tids["host"], span.submit_us, tids[span.lane], span.start_us)
+    events += _calls(trace, tids)
     if program is not None:
         events += _fences(trace, program, tids)
     return {
@@ -58,6 +54,21 @@ def _threads(trace: Trace) -> Iterator[dict[str, Any]]:
 def _slice(tid: int, name: str, category: str, ts: float, us: float, args: dict[str, Any]) -> dict[str, Any]:
     event = {"ph": "X", "pid": _PID, "tid": tid, "name": name, "cat": str(category), "ts": ts, "dur": max(us, _MARK_US)}
     return {**event, "args": args} if args else event
+
+
+def _calls(trace: Trace, tids: dict[str, int]) -> Iterator[dict[str, Any]]:
+    """One slice on the host for each call, with an arrow to the first work that it queued."""
+    seen: set[tuple[int | None, float]] = set()
+    for span in trace.spans:
+        if "host" not in tids or span.lane == "host" or span.submit_us is None or span.ready_us is None:
+            continue
+        if (span.op, span.submit_us) not in seen:
+            seen.add((span.op, span.submit_us))
+            name, number = f"call: {span.name}", len(seen)
+            yield _slice(tids["host"], name, "call", span.submit_us, span.ready_us - span.submit_us, {})
+            yield from _arrow(
+                f"submit {number}", "submit", tids["host"], span.submit_us, tids[span.lane], span.start_us
+            )
 
 
 def _args(span: Span, program: Program | None) -> dict[str, Any]:

@@ -73,18 +73,21 @@ def drawn_edges(trace: Trace, program: Program) -> Iterator[tuple[str, Span, Spa
     for span in trace.spans:
         if span.op is not None:
             by_op.setdefault(span.op, []).append(span)
-
-    def find(op: int, node: str | None) -> Span | None:
-        return next((s for s in reversed(by_op.get(op, [])) if node is None or s.name == node), None)
-
     for edge in event_edges(program):
-        source, target = find(edge.source, edge.source_node), find(edge.target, edge.target_node)
+        source = _end_of(by_op.get(edge.source, []), edge.source_node, on_host=False)
+        target = _end_of(by_op.get(edge.target, []), edge.target_node, on_host=edge.blocks_host)
         if source is not None and target is not None:
             yield edge.event, source, target
 
 
+def _end_of(spans: list[Span], node: str | None, on_host: bool) -> Span | None:
+    """The span of an op, or of one node of it, that ends last on that side."""
+    fitting = [s for s in spans if (s.lane == "host") is on_host and (node is None or s.name == node)]
+    return max(fitting, key=lambda span: span.end_us, default=None)
+
+
 def _of_graph(index: int, op: o.GraphLaunch, held: dict[str, tuple[int, str | None]]) -> list[Edge]:
-    """Edges into the graph's wait nodes, by the captures current at the launch; its records then re-arm their events."""
+    """Edges into the graph's wait nodes, by the captures current at the launch; its records take their events after."""
     waits = [node for node in op.nodes if node.wait is not None and node.wait in held]
     edges = [Edge(n.wait, held[n.wait][0], index, held[n.wait][1], n.name) for n in waits if n.wait is not None]
     held.update({node.record: (index, node.name) for node in topological(op.nodes) if node.record is not None})

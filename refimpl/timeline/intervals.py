@@ -1,6 +1,10 @@
-"""Unions and cuts of time intervals."""
+"""Unions and cuts of time intervals, and the spans that overlap one."""
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable
+from itertools import accumulate
+
+from refimpl.program import Span
 
 Interval = tuple[float, float]
 
@@ -43,3 +47,17 @@ def rest(covered: Iterable[Interval], window: Interval) -> list[Interval]:
 def length(intervals: Iterable[Interval]) -> float:
     """Sum of the lengths."""
     return sum(end - start for start, end in intervals)
+
+
+class Overlapping:
+    """Spans in order of time, found by interval without looking at all of them."""
+
+    def __init__(self, spans: Iterable[Span]) -> None:
+        self._spans = sorted(spans, key=lambda span: span.start_us)
+        self._starts = [span.start_us for span in self._spans]
+        self._ends = list(accumulate((span.end_us for span in self._spans), max))
+
+    def within(self, window: Interval) -> list[Span]:
+        """The spans that share more than a point with the window, in order of their starts."""
+        low, high = bisect_right(self._ends, window[0]), bisect_left(self._starts, window[1])
+        return [s for s in self._spans[low:high] if min(s.end_us, window[1]) > max(s.start_us, window[0])]

@@ -27,9 +27,10 @@ export function gaps(c, T) {
 			}
 			at = Math.max(at, to);
 		};
-		const ops = c.ops.filter((o) => o.lane === lane).sort(byStart(T));
+		const ops = c.ops.filter((o) => o.lane === lane).sort(byStart(T)), nexts = ops.map(() => null), drained = "drained";
+		for (let k = ops.length - 1; k >= 0; k--) nexts[k] = ops[k].kind === "run" ? ops[k].i : nexts[k + 1] ?? null;
 		ops.forEach((op, k) => {
-			const next = ops.slice(k).find((o) => o.kind === "run")?.i ?? null, drained = "drained";
+			const next = nexts[k];
 			piece(T[op.i].start, { why: next === null ? drained : "host", before: next });
 			if (op.kind === "wait") piece(T[op.i].end, { why: next === null ? drained : "event", before: next, wait: op.i, record: awaited(op) });
 			at = Math.max(at, T[op.i].end);
@@ -95,7 +96,7 @@ export function account(c, T, { stepOp, hero } = {}) {
 	/** @type {Object<string, number>} */ const blockedBy = {};
 	for (const o of c.ops) if (o.kind === "sync") {
 		const us = Math.min(T[o.i].end, to) - Math.max(T[o.i].start, from);
-		if (us > 0) { const e = stem(o.event); blockedBy[e] = (blockedBy[e] ?? 0) + us / steps; }
+		if (us > 0) { const e = stem(o.event.replace(/^tail of /, "")); blockedBy[e] = (blockedBy[e] ?? 0) + us / steps; }
 	}
 	const idle = (ops) => {
 		let covered = 0, at = from;

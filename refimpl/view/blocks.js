@@ -2,7 +2,7 @@
 import { fitLabel, line, measure, plate, set, text, tickStep } from "./dom.js";
 import { HOST, stem } from "./lower.js";
 import { isWork } from "./order.js";
-import { laneState, target } from "./words.js";
+import { laneState, shortTarget, target } from "./words.js";
 import { isBlock } from "./solve.js";
 
 const m11 = (t) => measure(t, 11), bold11 = (t) => measure(t, 11, 650);
@@ -38,8 +38,7 @@ function drawGraph(f, v) {
 /** What stands on a held bar, longest wording first. */
 function heldWords(o) {
 	if (o.never) return [`stuck: ${target(o)} never comes`, "stuck", ""];
-	const e = (o.event ?? "").replace(/^tail of /, "");
-	return [`blocked: ${e}`, `blocked: ${stem(e)}`, "blocked", ""];
+	return [`blocked: ${o.event.replace(/^tail of /, "")}`, `blocked: ${shortTarget(o)}`, "blocked", ""];
 }
 function drawOp(f, o) {
 	const { L, S } = f, held = o.kind === "sync" || o.kind === "wait", x = f.X(o.start), w = Math.max(held ? 0 : 3, f.X(o.end) - x), r = f.box(o), color = f.paint(o.lane);

@@ -20,7 +20,7 @@ export class Figure {
 		defs.innerHTML = `${hatch("host", "rim")}${hatch("hz", "hz")}<clipPath id="${uid}clip"><rect y="-20"/></clipPath><linearGradient id="${uid}fade"><stop stop-color="var(--tl-bg)" stop-opacity="0"/><stop offset="1" stop-color="var(--tl-bg)"/></linearGradient>`;
 		this.clip = defs.querySelector("clipPath rect");
 		this.edge = svgEl("rect", { fill: `url(#${uid}fade)`, y: 0, "pointer-events": "none" });
-		for (const n of ["bands", "steps", "faint", "ops", "links", "hazards", "path"]) plot.append((this.layer[n] = svgEl("g", /bands|ops/.test(n) ? {} : { "pointer-events": "none" })));
+		for (const n of ["bands", "steps", "faint", "ops", "links", "hazards", "pills", "path"]) plot.append((this.layer[n] = svgEl("g", /bands|ops/.test(n) ? {} : { "pointer-events": "none" })));
 		for (const n of ["frame", "axis", "now"]) this.layer[n] = svgEl("g", n === "now" ? { "pointer-events": "none" } : {});
 		this.svg.append(defs, plot, this.edge, this.layer.frame, this.layer.axis, this.layer.now);
 	}
@@ -49,7 +49,7 @@ export class Figure {
 
 	// ── what is special ──
 	op(i) { return this.M.ops[i]; }
-	isTopic(o) { return this.spec.topic.length ? this.spec.topic.includes(stem(o.event ?? "")) : !o.implicit && Boolean(o.event); }
+	isTopic(o) { return this.spec.topic.length ? this.spec.topic.includes(stem(o.event ?? "")) : !o.implicit && !/^tail of /.test(o.event ?? "tail of "); }
 	focused() {
 		const el = document.activeElement;
 		return this.S.hover || (el?.classList.contains("tl-op") && this.svg.contains(el) ? this.S.cursor : "");

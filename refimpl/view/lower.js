@@ -9,7 +9,7 @@
  * @typedef {Range & {mem: string, owner: number}} Access   mem: the memory it lies in, a block or the buffer itself; owner: which life of that memory
  * @typedef {{i: number, id: string, kind: Kind, lane: string, chain: string, name: string, us: number, key: string, cost: number, src: number,
  *   reads: Access[], writes: Access[], after: Edge[], event?: string, flag?: string, implicit?: boolean, value?: string, step?: number, site?: any,
- *   param?: string, k?: number, writers?: number[], end?: number, graph?: number, slot?: number, slots?: number, whole?: number, span?: number}} Op
+ *   param?: string, k?: number, writers?: number[], begin?: number, graph?: number, slot?: number, slots?: number, whole?: number, span?: number}} Op
  * @typedef {{ops: Op[], lanes: string[], chains: string[], order: number[], never: Set<number>, at: number[]}} Compiled
  */
 import { bindFlags, runOrder } from "./flags.js";
@@ -22,7 +22,7 @@ export const WORK_US = 10;
 const LANE_ORDER = [HOST, "schedule", "plan", "forward", "copy"];
 
 /** "verify_done 3" is of the family "verify_done". @param {string} name */
-export const stem = (name) => name.replace(/[ _#-]?\d+$/, "") || name;
+export const stem = (name) => name.replace(/[ _#-]?\d+(?=\)?$)/, "") || name;
 
 /** Lower a program. @param {any} program @returns {Compiled} */
 export function compile(program) {
@@ -86,7 +86,7 @@ class Lowering {
 		return op;
 	}
 	named(name) {
-		return this.s.step === undefined || /\d$/.test(name) ? name : `${name} ${this.s.step}`;
+		return this.s.step === undefined || /\d\)?$/.test(name) ? name : `${name} ${this.s.step}`;
 	}
 	laneEdges(o) {
 		const submit = this.host === undefined ? [] : [{ from: this.host, kind: "submit" }];
@@ -102,7 +102,7 @@ class Lowering {
 	mark(kind, lane, event, more = [], extra = {}) {
 		const bound = more.map((e) => (e.kind === "dep" ? undefined : this.ops[e.from])).find((o) => o?.kind === "record" && !o.implicit);
 		const held = kind === "record" ? this.named(event) : bound?.event ?? event;
-		return this.add({ kind, lane, event: held, name: `${kind === "sync" ? "synchronize" : kind}(${held})`, ...extra }, more);
+		return this.add({ kind, lane, event: held, name: `${kind === "sync" ? "synchronize" : kind}(${held.replace(/^tail of /, "")})`, ...extra }, more);
 	}
 	edges(kind, froms) {
 		return froms.filter((f) => f !== undefined).map((from) => ({ from, kind }));
@@ -189,7 +189,7 @@ class Lowering {
 	}
 	streamSync(s) {
 		const mark = this.tailMark(this.laneOf(s.stream));
-		return this.mark("sync", HOST, mark.lane, this.edges("sync", [mark.i]));
+		return this.mark("sync", HOST, `tail of ${mark.lane}`, this.edges("sync", [mark.i]));
 	}
 	asyncBegin(s) {
 		const lane = `agent ${s.id}`, access = this.ranges([s.range]), chain = `${lane} #${this.ops.length}`;
@@ -218,8 +218,7 @@ class Lowering {
 		}
 		begin.span = Math.max(0, ...depth.values());
 		for (const i of made.values()) this.ops[i].slots = heads.length;
-		const end = this.add({ kind: "end", lane, name: "graph end", cost: 0, graph: undefined }, this.edges("dep", [...open]));
-		begin.end = end.i;
+		this.add({ kind: "end", lane, name: "graph end", cost: 0, begin: begin.i }, this.edges("dep", [...open]));
 	}
 	node(n, s, place, edges, armed) {
 		const common = { ...place, value: n.value ?? s.value };

@@ -75,25 +75,34 @@ function pillStart(f, y) {
 	return below === undefined ? L.left : L.left + measure(below, 12, 650) + measure(laneState(M, below, S.now), 11) + 22;
 }
 export function drawHazards(f) {
-	const { L, M, S } = f;
+	const { L, M, S } = f, taken = [];
 	let first = true;
 	for (const r of M.shown) {
 		const A = f.op(r.a), B = f.op(r.b), a = f.live.get(A.id), b = f.live.get(B.id), main = S.forced && M.race === r;
 		if (!a || !b || (S.forced && !main)) continue;
 		const xa = r.kind === "WAR" ? f.X((a.start + a.end) / 2) : f.X(a.end) - 3, xb = f.X((b.start + b.end) / 2);
 		if (Math.max(xa, xb) < L.left || Math.min(xa, xb) > L.right - 10) continue;
-		const dash = ["rect", { class: "dash", rx: 7 }], arc = hazardArc(f, A, B, xa, xb);
-		const g = f.group(`hazard ${A.id} ${B.id} ${r.kind} ${r.range.buf}`, f.layer.hazards, { arc: ["path", { class: "dash arc" }], oa: dash, ob: dash, pill: ["rect", { class: "pill", rx: 8.5, height: 17 }], t: text("s b w", "middle") }, (n) => n.el.classList.add("tl-hz"));
+		const dash = ["rect", { class: "dash", rx: 7 }], arc = hazardArc(f, A, B, xa, xb), key = `${A.id} ${B.id} ${r.kind} ${r.range.buf}`, opacity = f.path ? 0.3 : first || main ? 1 : 0.72;
+		const g = f.group(`hazard ${key}`, f.layer.hazards, { arc: ["path", { class: "dash arc" }], oa: dash, ob: dash }, (n) => n.el.classList.add("tl-hz"));
 		set(g.arc, { d: arc.d });
-		const wrong = M.wrong.find((w) => w.reader === r.a || w.reader === r.b), word = first || main ? `${r.kind} ${r.range.buf}${wrong ? ` · ${wrong.how}` : ""}` : r.kind, w = bold11(word) + 18;
-		const free = pillStart(f, arc.y) + w / 2, mx = clamp(arc.x, free, Math.max(free, L.right - L.fade - w / 2));
-		set(g.pill, { x: mx - w / 2, y: arc.y - 8.5, width: w });
-		set(g.t, { x: mx, y: arc.y + 4, text: word });
 		for (const [o, v, q] of [[g.oa, a, f.box(A)], [g.ob, b, f.box(B)]]) set(o, { x: f.X(v.start) - 3, y: q.y - 3, width: Math.max(5, f.X(v.end) - f.X(v.start)) + 6, height: q.h + 6 });
-		set(g.el, { opacity: f.path ? 0.3 : first || main ? 1 : 0.72 });
+		set(g.el, { opacity });
+		const wrong = M.wrong.find((w) => w.reader === r.a || w.reader === r.b), named = `${r.kind} ${r.range.buf}`;
+		drawPill(f, key, arc, first || main ? [`${named}${wrong ? ` · ${wrong.how}` : ""}`, named, r.kind] : [r.kind], taken, opacity);
 		first = false;
 		if (main) drawForced(f, a, wrong);
 	}
+}
+/** The hazard's word, in the gutter beside the arc; of words that would lie on each other, the first stays. */
+function drawPill(f, key, arc, wordings, taken, opacity) {
+	const { L } = f, from = pillStart(f, arc.y), word = fitLabel(wordings, (L.right - L.fade - from) * 0.75 - 18, bold11) || wordings[wordings.length - 1], w = bold11(word) + 18;
+	const x = clamp(arc.x, from + w / 2, Math.max(from + w / 2, L.right - L.fade - w / 2));
+	if (taken.some((t) => t.y === arc.y && Math.abs(t.x - x) < (t.w + w) / 2 + 4)) return;
+	taken.push({ x, y: arc.y, w });
+	const g = f.group(`pill ${key}`, f.layer.pills, { pill: ["rect", { class: "pill", rx: 8.5, height: 17 }], t: text("s b w", "middle") }, (n) => n.el.classList.add("tl-hz"));
+	set(g.pill, { x: x - w / 2, y: arc.y - 8.5, width: w });
+	set(g.t, { x, y: arc.y + 4, text: word });
+	set(g.el, { opacity });
 }
 function drawForced(f, a, wrong) {
 	const { L, M } = f, st = M.forced.stalled, ra = f.box(a);
@@ -106,7 +115,7 @@ function drawForced(f, a, wrong) {
 	}
 	const v = wrong && f.live.get(f.op(wrong.reader).id);
 	if (!v) return;
-	const g = f.group("value", f.layer.hazards, { r: ["rect", { rx: 7, height: 38, class: "value" }], t: text("b white"), u: text("s white") });
+	const g = f.group("value", f.layer.pills, { r: ["rect", { rx: 7, height: 38, class: "value" }], t: text("b white"), u: text("s white") });
 	set(g.t, { text: `reads ${valueOf(M, wrong.got)}` });
 	set(g.u, { text: `should be ${valueOf(M, wrong.want)}` });
 	const w = Math.max(measure(g.t.textContent, 12, 650), m11(g.u.textContent)) + 20, rr = f.row(v.lane), x = clamp(f.X(v.end) + 10, L.left, Math.max(L.left, L.right - L.fade - w)), y = v.lane === M.hero ? rr.end + 5 : rr.y - 15;

@@ -1,6 +1,5 @@
 """``plot``: a Trace as a picture for print. ``compare``: several on one axis. ``alt_text``: the same in words."""
 
-import textwrap
 from base64 import b64encode
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from refimpl.order import Race
 from refimpl.program import Program, Trace, UserError
-from refimpl.view.plot_layout import INK, PALE
+from refimpl.view.plot_layout import INK, PALE, wrap
 from refimpl.view.plot_words import alt_text, source_words
 
 if TYPE_CHECKING:
@@ -24,7 +23,7 @@ __all__ = ["Picture", "alt_text", "compare", "plot"]
 
 WIDTH = 6.4
 """Width of a figure in inches: with 10 point type it stays readable on a screen of 390 pixels."""
-_LEFT, _RIGHT, _BELOW, _BETWEEN = 0.8, 0.14, 0.46, 0.16
+_RIGHT, _BELOW, _BETWEEN = 0.14, 0.46, 0.16
 
 
 @dataclass(frozen=True)
@@ -149,13 +148,15 @@ def _figure(panels: "Sequence[Panel]", title: str, width: float, source: str) ->
     """A figure with the panels below each other, the title above and the source of the times below."""
     from matplotlib.figure import Figure
 
-    lines = textwrap.wrap(title, width=int(width * 12.5))
+    from refimpl.view.plot_canvas import text_inches
+
+    lines = wrap(title, width - 0.2, lambda text: text_inches(text, 11, "bold"))
     above = 0.1 + 0.2 * len(lines)
     height = above + sum(panel.height for panel in panels) + _BETWEEN * (len(panels) - 1) + _BELOW
     figure = Figure(figsize=(width, height), facecolor="white")
-    top = height - above
+    top, left = height - above, max(panel.gutter for panel in panels) + 0.14
     for number, panel in enumerate(panels):
-        box = (_LEFT / width, (top - panel.height) / height, (width - _LEFT - _RIGHT) / width, panel.height / height)
+        box = (left / width, (top - panel.height) / height, (width - left - _RIGHT) / width, panel.height / height)
         ax = figure.add_axes(box)
         panel.draw(ax)
         if number < len(panels) - 1:
@@ -163,5 +164,5 @@ def _figure(panels: "Sequence[Panel]", title: str, width: float, source: str) ->
             ax.set_xlabel("")
         top -= panel.height + _BETWEEN
     figure.text(0.08 / width, 1 - 0.06 / height, "\n".join(lines), fontsize=11, fontweight="bold", color=INK, va="top")
-    figure.text(_LEFT / width, 0.05 / height, source, fontsize=8, color=PALE, va="bottom")
+    figure.text(left / width, 0.05 / height, source, fontsize=8, color=PALE, va="bottom")
     return figure

@@ -1,6 +1,6 @@
 """What a printed timeline puts where: rows, colours, labels that fit. Data, so that it is tested without pixels."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from refimpl.program import Span, SpanKind, Trace
@@ -17,6 +17,8 @@ LANE = 0.27
 GUTTER = 0.29
 """Height in inches of a lane and of the space below it, which holds arrows, event names and hazard words."""
 
+_SHARED = 0.8
+
 Measure = Callable[[str], float]
 
 
@@ -32,14 +34,20 @@ class Row:
         """Where the lane's name and its labels stand."""
         return (self.top + self.end) / 2
 
+    def slot(self, number: int, count: int) -> "Row":
+        """One of ``count`` equal parts of the row, from the top."""
+        part = (self.end - self.top) / count
+        return Row(self.top + number * part, self.top + (number + 1) * part)
+
 
 @dataclass(frozen=True)
 class Label:
-    """A text beside or inside a bar, from ``x`` on the time axis; ``inside`` texts are centred on it."""
+    """A text inside a bar, centred on ``x`` of the time axis, or beside it, from ``x`` on; ``scale`` is of its size."""
 
     text: str
     x: float
     inside: bool
+    scale: float = 1.0
 
 
 def rows_of(lanes: Sequence[str], top: float = 0.0) -> dict[str, Row]:
@@ -83,6 +91,23 @@ def fit(texts: Sequence[str], width: float, measure: Measure) -> str:
     return ""
 
 
+def wrap(text: str, width: float, measure: Measure) -> list[str]:
+    """The text in lines no longer than ``width``, broken between words.
+
+    Example:
+        >>> wrap("wait holds the stream", 11, lambda text: float(len(text)))
+        ['wait holds', 'the stream']
+    """
+    lines: list[str] = []
+    for word in text.split():
+        longer = f"{lines[-1]} {word}" if lines else word
+        if lines and measure(longer) <= width:
+            lines[-1] = longer
+        else:
+            lines.append(word)
+    return lines
+
+
 def wordings(span: Span) -> tuple[str, ...]:
     """What a bar may be called, longest first.
 
@@ -98,13 +123,48 @@ def wordings(span: Span) -> tuple[str, ...]:
     return tuple(dict.fromkeys((f"blocked: {what}", f"blocked: {stem(what)}", "blocked")))
 
 
+def slots(bars: Sequence[Span]) -> dict[Span, tuple[int, int]]:
+    """Which part of its row each bar takes, and of how many: bars that overlap, as a graph's branches do, share it.
+
+    Args:
+        bars: one lane's, in order of time.
+    """
+    placed: dict[Span, tuple[int, int]] = {}
+    for group in _together(bars):
+        ends: list[float] = []
+        chosen: list[int] = []
+        for bar in group:
+            free = next((k for k, end in enumerate(ends) if end <= bar.start_us), len(ends))
+            ends[free : free + 1] = [bar.end_us]
+            chosen.append(free)
+        placed.update({bar: (slot, len(ends)) for bar, slot in zip(group, chosen, strict=True)})
+    return placed
+
+
+def _together(bars: Sequence[Span]) -> list[list[Span]]:
+    """Bars in groups that do not overlap each other."""
+    groups: list[list[Span]] = []
+    end = float("-inf")
+    for bar in bars:
+        if bar.start_us >= end:
+            groups.append([])
+        groups[-1].append(bar)
+        end = max(end, bar.end_us)
+    return groups
+
+
 def labels(
-    bars: Sequence[Span], window: tuple[float, float], us_per_inch: float, measure: Measure
+    bars: Sequence[Span],
+    places: Mapping[Span, tuple[int, int]],
+    window: tuple[float, float],
+    us_per_inch: float,
+    measure: Measure,
 ) -> dict[Span, Label]:
     """Labels of the bars of one lane: inside where they fit, else to the right if that space is free, else dropped.
 
     Args:
         bars: the lane's bars in order of time.
+        places: the part of the row that each bar takes; a third of it or less holds no text.
         window: what the axis shows, in microseconds.
         us_per_inch: scale of the axis.
         measure: width of a text in inches.
@@ -112,15 +172,19 @@ def labels(
     placed: dict[Span, Label] = {}
     pad = 0.07
     for k, bar in enumerate(bars):
+        count = places[bar][1]
+        if count > 2:
+            continue
+        scale = 1.0 if count == 1 else _SHARED
         start, end = max(bar.start_us, window[0]), min(bar.end_us, window[1])
-        text = fit(wordings(bar), (end - start) / us_per_inch - pad, measure)
+        text = fit(wordings(bar), ((end - start) / us_per_inch - pad) / scale, measure)
         if text:
-            placed[bar] = Label(text, (start + end) / 2, inside=True)
+            placed[bar] = Label(text, (start + end) / 2, True, scale)
             continue
         room = (min([window[1], *(b.start_us for b in bars[k + 1 : k + 2])]) - end) / us_per_inch
-        text = fit(wordings(bar)[:2], room - 2 * pad, measure) if bar.kind is SpanKind.RUN else ""
+        text = fit(wordings(bar)[:2], room - 2 * pad, measure) if bar.kind is SpanKind.RUN and count == 1 else ""
         if text and not text.endswith("…"):
-            placed[bar] = Label(text, end + 0.05 * us_per_inch, inside=False)
+            placed[bar] = Label(text, end + 0.05 * us_per_inch, False, scale)
     return placed
 
 

@@ -54,7 +54,7 @@ const firstWrite = (op, T) => Math.min(...op.writers.filter((w) => T[w]).map((w)
 
 /** A graph without kernel nodes takes the launch's time all the same. */
 function wholeGraph(c, end, T, us) {
-	const begin = c.ops.find((o) => o.end === end.i);
+	const begin = c.ops[end.begin];
 	return begin.whole !== undefined && !begin.span ? T[begin.i].end + (us.get(begin.key) ?? begin.whole) : 0;
 }
 
@@ -64,14 +64,13 @@ function wholeGraph(c, end, T, us) {
  */
 export function wrongReads(c, T, rs = races(c)) {
 	const out = [], racing = new Set(rs.flatMap((r) => [r.a, r.b])), byMem = new Map();
-	for (const o of c.ops) for (const w of o.writes) byMem.set(w.mem, [...(byMem.get(w.mem) ?? []), { op: o, w }]);
+	for (const o of c.ops) for (const w of o.writes) { if (!byMem.has(w.mem)) byMem.set(w.mem, []); byMem.get(w.mem).push({ op: o, w }); }
 	for (const i of [...racing].sort((x, y) => x - y)) {
 		for (const range of c.ops[i].reads) {
 			const writers = [...new Set((byMem.get(range.mem) ?? []).filter(({ op, w }) => op.i !== i && !c.never.has(op.i) && sharedBytes(w, range)).map(({ op }) => op))];
-			const want = writers.filter((w) => w.i < i).pop() ?? null;
-			const done = writers.filter((w) => T[w.i].end <= T[i].start + 1e-6).sort((x, y) => T[x.i].end - T[y.i].end || x.i - y.i);
+			const want = writers.filter((w) => w.i < i).pop() ?? null, done = writers.filter((w) => T[w.i].end <= T[i].start + 1e-6);
 			const torn = writers.find((w) => w !== want && w.i > i && T[w.i].start < T[i].end - 1e-6 && T[w.i].end > T[i].start + 1e-6);
-			const got = torn ?? done.pop() ?? null;
+			const got = torn ?? done.reduce((x, w) => (x && T[x.i].end > T[w.i].end ? x : w), null);
 			if (got?.i !== want?.i) out.push({ reader: i, range, got: got?.i ?? null, want: want?.i ?? null, how: got && got.i > i ? (torn === got ? "torn" : "overwritten") : "stale" });
 		}
 	}

@@ -15,12 +15,14 @@ const bad = (text) => `<b class="bad">${esc(text)}</b>`;
 const capital = (t) => t.replace(/^./, (x) => x.toUpperCase());
 
 /** What a wait or a synchronize stands for. @param {any} o */
-export const target = (o) => (o.implicit || /^(tail of|device|agent)/.test(o.event ?? "") ? (o.event ?? "").replace(/^tail of /, "the work queued on ") : o.event);
+export const target = (o) => (o.event ?? "").replace(/^tail of /, "the work queued on ");
+/** The same in a word or two. @param {any} o */
+export const shortTarget = (o) => stem((o.event ?? "").replace(/^tail of /, ""));
 
 /** Why a lane is idle: 0 in full, 1 without what the host was held by, 2 in two words. @param {any} M @param {any} g @param {number} [brief] */
 export function why(M, g, brief = 0) {
 	if (g.why === "drained") return "drained";
-	const chain = blame(M.c, M.T, g).map((e) => stem(M.ops[e.op].event ?? M.ops[e.op].name)), [first, held] = chain;
+	const chain = blame(M.c, M.T, g).map((e) => (M.ops[e.op].event === undefined ? stem(M.ops[e.op].name) : shortTarget(M.ops[e.op]))), [first, held] = chain;
 	if (g.why === "host") return brief || !first ? "host late" : `host late (${held ? `${first}, held until ${held}` : first})`;
 	if (!first) return brief > 1 ? "waits" : "waits for its event";
 	return brief > 1 ? `waits: ${first}` : `${brief ? "" : "waits for "}${chain.join(" ← ")}`;
@@ -29,7 +31,7 @@ export function why(M, g, brief = 0) {
 /** What a lane does at time t. @param {any} M @param {string} lane @param {number} t */
 export function laneState(M, lane, t) {
 	const o = M.ops.find((x) => x.lane === lane && (isWork(x) || x.kind === "sync") && x.start <= t && t < x.end);
-	if (o) return o.kind === "sync" ? `blocked: ${stem(o.event)}` : o.name;
+	if (o) return o.kind === "sync" ? `blocked: ${shortTarget(o)}` : o.name;
 	if (lane === HOST) return "submitting";
 	const g = M.gaps.find((x) => x.lane === lane && x.from <= t && t < x.to);
 	return g ? why(M, g, 2) : M.forced?.stalled && lane === M.ops[M.race.a].lane ? "stalled" : "idle";
@@ -107,7 +109,7 @@ export const heldBy = (M, topic) => topic.reduce((x, k) => x + (M.acc.blockedBy[
 export function narrate(M, U, spec, variant) {
 	const label = spec.plain ? "" : variant.id === "none" ? "No fence" : esc(variant.label), head = (what) => `<b>${label ? `${label}: ${what}` : capital(what)}.</b>`;
 	const r = M.race, held = heldBy(M, spec.topic), a = M.acc, stuck = M.ops.find((o) => o.never && (o.kind === "wait" || o.kind === "sync"));
-	if (M.c.never.size) return `${head("a deadlock")} ${capital(esc(stuck ? `${stuck.lane} waits for ${target(stuck)}, which never comes.` : "part of the program never runs."))}`;
+	if (M.c.never.size) return `${head("a deadlock")} ${stuck ? `${stuck.lane === HOST ? "The host" : `Stream ${esc(stuck.lane)}`} waits for ${esc(target(stuck))}, which never comes.` : "Part of the program never runs."}`;
 	const cost = idleWords(M, U, a);
 	if (r) {
 		const A = M.ops[r.a], B = M.ops[r.b], later = A.step !== undefined && B.step === A.step + 1, run = M.forced ? "Here the bad order is forced." : M.wrong.length ? "In this run it goes wrong." : "In this run it goes right, by luck.";

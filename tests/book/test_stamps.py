@@ -9,7 +9,7 @@ import nbformat
 import pytest
 
 from refimpl.lessons import notebooks
-from refimpl.lessons.canonical import STATE, VIEW, canonical
+from refimpl.lessons.canonical import STATE, UNTIL_RUN, VIEW, canonical
 from refimpl.lessons.sources import ROOT, module_hashes
 
 CODE = "from refimpl.program.ranges import Range\nprint(object(), Range)"
@@ -168,7 +168,7 @@ def test_widget_ids_are_renumbered_and_our_own_source_is_not_saved() -> None:
     assert nbformat.writes(one) == nbformat.writes(other)
     shown = one.cells[0].outputs[0].data[VIEW]["model_id"]
     saved = one.metadata.widgets[STATE]["state"][shown]["state"]
-    assert (saved["_esm"], saved["_css"]) == ("", "")
+    assert (saved["_esm"], saved["_css"]) == (UNTIL_RUN, "")
     assert saved["layout"].removeprefix("IPY_MODEL_") in one.metadata.widgets[STATE]["state"]
 
 

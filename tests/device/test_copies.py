@@ -112,3 +112,13 @@ def test_arithmetic_leaves_the_host_free(dev: Any) -> None:
     for _ in range(10):
         x = torch.softmax(x + 1, dim=-1)
     assert dev.host_clock_us() < 1000
+
+
+def test_a_number_written_through_a_boolean_mask_leaves_the_host_free(dev: Any) -> None:
+    x = torch.tensor([1.0, -1.0]).to("sim")
+    dev.synchronize()
+    stalled()
+    begin = dev.host_clock_us()
+    x[x < 0] = 5
+    assert dev.host_clock_us() - begin < 500
+    assert x.tolist() == [1, 5]

@@ -114,10 +114,8 @@ def allocate(
     """New device memory, zero as fresh memory of a GPU mostly is, so that a value read too early is the same in every
     run."""
     inner = torch.empty_strided(shape, stride, dtype=dtype, device="cpu")
-    storage = inner.untyped_storage()
-    if storage.nbytes():
-        storage.fill_(0)  # type: ignore[attr-defined]
-    return inner, Buffer(storage.nbytes(), Memory.DEVICE, stream_id)
+    inner.zero_()
+    return inner, Buffer(inner.untyped_storage().nbytes(), Memory.DEVICE, stream_id)
 
 
 class HostBuffers:

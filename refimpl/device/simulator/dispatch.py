@@ -13,7 +13,7 @@ from refimpl.device.simulator.buffers import Access, Buffer, Memory, accesses, a
 from refimpl.device.simulator.copies import block, copy, read_blocking
 from refimpl.device.simulator.machine import DEVICE
 from refimpl.device.simulator.ops import Action, Kind
-from refimpl.device.simulator.plans import Operator, Plan, Spec, operator, plan, written_and_read
+from refimpl.device.simulator.plans import Operator, Outputs, Plan, Spec, operator, plan, written_and_read
 from refimpl.device.simulator.tensor import SimTensor
 
 aten = torch.ops.aten
@@ -44,59 +44,77 @@ def dispatch(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         inner_kwargs["device"] = "cpu"
     if call.outputs is None:
         return _run_blocking(func, op, call, (args, kwargs), (inner_args, inner_kwargs))
-    results = [_returned(at, spec, args, kwargs) for at, spec in zip(op.returned, call.outputs, strict=True)]
-    fresh = [value for at, value in zip(op.returned, results, strict=True) if at is None]
-    make = _maker(func, op, inner_args, inner_kwargs, _inner(fresh), [at is None for at in op.returned])
+    results, outs = _results(op, call.outputs, args, kwargs)
+    make = _seeding(func, inner_args, inner_kwargs, outs) if op.random else None
+    run = make() if make is not None else _action(func, inner_args, inner_kwargs, outs)
 
     def ranges() -> tuple[tuple[Access, ...], tuple[Access, ...]]:
-        return _ranges(op, args, kwargs, fresh)
+        return _ranges(op, args, kwargs, [r for at, r in zip(op.returned, results, strict=True) if at is None])
 
-    DEVICE.launch(
-        Kind.LAUNCH, op.name, DEVICE.costs.kernel(call.bytes, call.flops), make(), ranges, make if op.random else None
-    )
+    DEVICE.launch(Kind.LAUNCH, op.name, DEVICE.costs.kernel(call.bytes, call.flops), run, ranges, make)
     return None if not results else results[0] if len(results) == 1 else tuple(results)
 
 
-def _maker(
-    func: Any, op: Operator, args: list[Any], kwargs: dict[str, Any], outs: list[Any], fresh: list[bool]
-) -> Callable[[], Action]:
-    """What makes the action of one run; a random operator draws its seed there, at the call, so that no schedule
-    changes its numbers."""
+def _results(
+    op: Operator, outputs: Outputs, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[list[Any], list[Any]]:
+    """What the call returns, and per return value the memory that its run has to fill: None for an argument."""
+    results: list[Any] = []
+    outs: list[Any] = []
+    for at, spec in zip(op.returned, outputs, strict=True):
+        if at is not None:
+            result: Any = kwargs[at] if isinstance(at, str) else args[at]
+            outs.append(None)
+        elif isinstance(spec, list):
+            result = [_new(one) for one in spec]
+            outs.append([one.simulated for one in result])
+        else:
+            result = _new(spec)
+            outs.append(None if result is None else result.simulated)
+        results.append(result)
+    return results, outs
 
-    def keep(result: Any) -> None:
-        values = (result,) if len(fresh) == 1 else result
-        for out, value in zip(outs, [v for v, new in zip(values, fresh, strict=True) if new], strict=True):
-            _store(out, value)
+
+def _action(func: Any, args: list[Any], kwargs: dict[str, Any], outs: list[Any]) -> Action:
+    """What the device does when it gets there."""
+    if not any(out is not None for out in outs):
+        return lambda: func(*args, **kwargs)
+    if len(outs) == 1:
+        out = outs[0]
+        return lambda: _store(out, func(*args, **kwargs))
 
     def run() -> None:
-        result = func(*args, **kwargs)
-        if outs:
-            keep(result)
+        for out, value in zip(outs, func(*args, **kwargs), strict=True):
+            _store(out, value)
 
-    if not op.random:
-        return lambda: run
+    return run
+
+
+def _seeding(func: Any, args: list[Any], kwargs: dict[str, Any], outs: list[Any]) -> Callable[[], Action]:
+    """What makes the action of one run of a random operator: the seed is drawn then, in issue order, so that no
+    schedule changes its numbers."""
     generator = kwargs.get("generator")
     if generator is None:
         generator = next((a for a in args if isinstance(a, torch.Generator)), DEVICE.generator)
+    plain_args = [None if isinstance(a, torch.Generator) else a for a in args]
+    plain_kwargs = {name: None if name == "generator" else value for name, value in kwargs.items()}
+    action = _action(func, plain_args, plain_kwargs, outs)
 
     def make() -> Action:
         seed = int(torch.randint(2**62, (), generator=generator, device="cpu"))
-        return lambda: _seeded(func, args, kwargs, seed, keep if outs else None)
+        return lambda: _seeded(action, seed)
 
     return make
 
 
-def _seeded(func: Any, args: list[Any], kwargs: dict[str, Any], seed: int, keep: Callable[[Any], None] | None) -> None:
+def _seeded(action: Action, seed: int) -> None:
     default = torch.default_generator
     state = default.get_state()
     default.manual_seed(seed)
     try:
-        strip = [None if isinstance(a, torch.Generator) else a for a in args]
-        result = func(*strip, **{name: None if name == "generator" else value for name, value in kwargs.items()})
+        action()
     finally:
         default.set_state(state)
-    if keep is not None:
-        keep(result)
 
 
 def _store(out: Any, value: Any) -> None:
@@ -110,18 +128,17 @@ def _store(out: Any, value: Any) -> None:
 def _run_blocking(func: Any, op: Operator, call: Plan, outer: tuple[Any, Any], inner: tuple[Any, Any]) -> Any:
     """Runs an operator whose result depends on values: the host blocks until it has run."""
     DEVICE.refuse_in_capture(f"{op.name}, whose result the host has to wait for,")
+    if op.random:
+        raise NotImplementedError(
+            f"sim: {op.name} is random and of unknown shape, which is not supported: use another operator"
+        )
     got: list[Any] = []
-    make = _maker(func, op, inner[0], inner[1], [None], [True])
-    kept: Action = make() if op.random else lambda: got.append(func(*inner[0], **inner[1]))
 
     def ranges() -> tuple[tuple[Access, ...], tuple[Access, ...]]:
         return _ranges(op, outer[0], outer[1], [])
 
-    block(DEVICE.launch(Kind.LAUNCH, op.name, DEVICE.costs.kernel(call.bytes, call.flops), kept, ranges))
-    if not got:
-        raise NotImplementedError(
-            f"sim: {op.name} is random and of unknown shape, which sim does not support: use another operator"
-        )
+    us = DEVICE.costs.kernel(call.bytes, call.flops)
+    block(DEVICE.launch(Kind.LAUNCH, op.name, us, lambda: got.append(func(*inner[0], **inner[1])), ranges))
     values = got[0] if len(op.returned) > 1 else (got[0],)
     args, kwargs = outer
     results = [
@@ -141,12 +158,6 @@ def _of_device(tensors: list[torch.Tensor]) -> tuple[Access, ...]:
     return tuple(a for t in tensors if isinstance(t, SimTensor) for a in accesses(t.buffer, t.simulated))
 
 
-def _returned(at: int | str | None, spec: Spec | list[Spec] | None, args: Any, kwargs: Any) -> Any:
-    if at is not None:
-        return _argument(at, args, kwargs)
-    return [_new(one) for one in spec] if isinstance(spec, list) else _new(spec)
-
-
 def _argument(at: int | str, args: Any, kwargs: Any) -> Any:
     return kwargs[at] if isinstance(at, str) else args[at]
 
@@ -164,13 +175,6 @@ def _adopt(value: Any) -> Any:
     if isinstance(value, torch.Tensor):
         return SimTensor(value, Buffer(value.untyped_storage().nbytes(), Memory.DEVICE, DEVICE.current.id))
     return [_adopt(item) for item in value] if isinstance(value, (list, tuple)) else value
-
-
-def _inner(values: list[Any]) -> list[Any]:
-    return [
-        [t.simulated for t in value] if isinstance(value, list) else None if value is None else value.simulated
-        for value in values
-    ]
 
 
 def _wrap_views(result: Any, base: SimTensor) -> Any:
@@ -194,7 +198,7 @@ def _reshape(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> SimTen
             func(*args, **kwargs)
         finally:
             torch._C._set_meta_in_tls_dispatch_include(in_tls)
-    target.simulated = view
+    target.hold(view)
     return target
 
 
@@ -203,7 +207,7 @@ def _unwrap(args: tuple[Any, ...], op: Operator) -> list[Any]:
 
 
 def _unwrap_one(value: Any, op: Operator) -> Any:
-    if isinstance(value, SimTensor):
+    if type(value) is SimTensor:
         return value.simulated
     if isinstance(value, (list, tuple)):
         return [_unwrap_one(item, op) for item in value]

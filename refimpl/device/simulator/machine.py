@@ -101,7 +101,8 @@ class Machine:
         queue = op.queue
         op.submit_us = self.host_us
         op.previous = queue.tail if queue.tail is not None and not queue.tail.done else None
-        op.after = tuple(other for other in op.after if not other.done)
+        if op.after:
+            op.after = tuple([other for other in op.after if not other.done])
         queue.tail = op
 
     def execute(self, op: Op) -> None:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import torch
 from torch.utils.flop_counter import flop_registry
+
+from refimpl.device.simulator.tensor import SimTensor
 
 aten = torch.ops.aten
 
@@ -55,7 +58,7 @@ class Spec:
     stride: tuple[int, ...]
     dtype: torch.dtype
 
-    @property
+    @cached_property
     def bytes(self) -> int:
         """Size of the values."""
         total = self.dtype.itemsize
@@ -108,10 +111,13 @@ class Operator:
         self.overwrites = self.name in _OVERWRITING
         self.table_first = self.name in _TABLE_FIRST
         # A number shapes nothing where there are tensors, and would fill the cache; a factory's numbers are its shape.
+        self.factory = not any("Tensor" in str(a.type) for a in schema.arguments)
         numbers = ("number", "float", "Optional[number]", "Optional[float]")
-        factory = not any("Tensor" in str(a.type) for a in schema.arguments)
-        self.by_type = tuple(not factory and str(a.type) in numbers for a in schema.arguments)
+        self.by_type = tuple(not self.factory and str(a.type) in numbers for a in schema.arguments)
         self.masked = func in _MASKABLE
+
+
+Outputs = tuple[Spec | list[Spec] | None, ...]
 
 
 @dataclass(frozen=True)
@@ -125,7 +131,7 @@ class Plan:
         flops: What it computes in matrix products.
     """
 
-    outputs: tuple[Spec | list[Spec] | None, ...] | None
+    outputs: Outputs | None
     bytes: int
     flops: int
 
@@ -144,13 +150,9 @@ def operator(func: Any) -> Operator:
 
 def plan(func: Any, op: Operator, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Plan:
     """The plan of one call, kept by the shapes of its arguments."""
-    by_type = op.by_type
     try:
-        key = (
-            func,
-            tuple([type(a) if by_type[i] else _signature(a) for i, a in enumerate(args)]),
-            *[(k, _signature(v)) for k, v in kwargs.items()],
-        )
+        signed = tuple([type(a) if number else _signature(a) for a, number in zip(args, op.by_type, strict=False)])
+        key = (func, signed, *[(k, _signature(v)) for k, v in kwargs.items()]) if kwargs else (func, signed)
         found = _plans.get(key)
     except TypeError:
         return _work_out(func, op, args, kwargs)
@@ -162,6 +164,8 @@ def plan(func: Any, op: Operator, args: tuple[Any, ...], kwargs: dict[str, Any])
 
 
 def _signature(value: Any) -> Any:
+    if type(value) is SimTensor:
+        return value.signature
     if isinstance(value, torch.Tensor):
         return (value.dtype, value.shape, value.stride())
     if isinstance(value, (list, tuple)):
@@ -174,7 +178,10 @@ def _work_out(func: Any, op: Operator, args: tuple[Any, ...], kwargs: dict[str, 
         t for a in kwargs.values() for t in _tensors(a)
     ]
     moved = sum(t.numel() * t.element_size() for t in tensors)
-    if op.blocks or (op.masked and any(t.dtype in (torch.bool, torch.uint8) for t in _tensors(args[1]))):
+    masks = [t for t in _tensors(args[1]) if t.dtype in (torch.bool, torch.uint8)] if op.masked else []
+    if masks and func is aten.index_put_.default and len(_tensors(args[1])) == 1 and args[2].numel() == 1:
+        return Plan((None,), moved, 0)  # as on CUDA, where it is a masked fill
+    if op.blocks or masks:
         return Plan(None, moved, 0)
     meta_args, meta_kwargs = [_meta(a) for a in args], {k: _meta(v) for k, v in kwargs.items()}
     if meta_kwargs.get("device") is not None:

@@ -23,6 +23,7 @@ class SimTensor(torch.Tensor):
 
     simulated: torch.Tensor
     buffer: Buffer
+    signature: tuple[torch.dtype, torch.Size, tuple[int, ...]]
 
     @staticmethod
     def __new__(cls, simulated: torch.Tensor, buffer: Buffer) -> SimTensor:
@@ -34,8 +35,14 @@ class SimTensor(torch.Tensor):
             dtype=simulated.dtype,
             device=torch.device("sim", 0),
         )
-        self.simulated, self.buffer = simulated, buffer
+        self.hold(simulated)
+        self.buffer = buffer
         return self
+
+    def hold(self, simulated: torch.Tensor) -> None:
+        """Takes `simulated` as the tensor behind the shell."""
+        self.simulated = simulated
+        self.signature = (simulated.dtype, simulated.shape, simulated.stride())
 
     __torch_function__ = torch._C._disabled_torch_function_impl  # type: ignore[assignment]
 

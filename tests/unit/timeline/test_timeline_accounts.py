@@ -1,10 +1,10 @@
 """Accounts: who was busy, who stood idle and why, what held the host."""
 
 import pytest
-from timeline_loops import overlapped, program
 
 from refimpl.program import EventRecord, HostWork, Launch, StreamWaitEvent, UserError
 from refimpl.timeline import Accounts, accounts, gaps, schedule, table
+from tests.unit.timeline.loops import overlapped, program
 
 
 def of_loop(fence: str) -> Accounts:

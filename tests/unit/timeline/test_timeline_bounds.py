@@ -5,10 +5,10 @@ from dataclasses import replace
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from timeline_loops import overlapped, program
 
 from refimpl.program import EventRecord, EventSync, HostWork, Launch, Op, Program, Span, StreamSync, StreamWaitEvent
 from refimpl.timeline import accounts, schedule
+from tests.unit.timeline.loops import overlapped, program
 
 CALLS_US = 12 * 6
 HOST_US = [0, 300, 1500, 2000, 4000]

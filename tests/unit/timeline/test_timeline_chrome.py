@@ -3,10 +3,9 @@
 import json
 from collections import Counter
 
-from timeline_loops import overlapped, program
-
 from refimpl.program import EventRecord, GraphLaunch, Launch, Node, StreamSync, StreamWaitEvent, StreamWaitStream
 from refimpl.timeline import event_edges, from_profiler, schedule, to_chrome
+from tests.unit.timeline.loops import overlapped, program
 
 
 def test_every_lane_is_a_thread_with_its_name_in_order() -> None:
@@ -15,11 +14,12 @@ def test_every_lane_is_a_thread_with_its_name_in_order() -> None:
     assert [e["args"]["name"] for e in events if e["name"] == "thread_name"] == ["host", "schedule", "forward"]
 
 
-def test_every_span_is_a_slice_and_every_queued_op_has_an_arrow_from_its_call() -> None:
+def test_every_span_is_a_slice_and_every_queueing_call_has_one_arrow() -> None:
     trace = schedule(overlapped("wait"))
     events = to_chrome(trace)["traceEvents"]
     assert sum(e["ph"] == "X" and e["cat"] != "call" for e in events) == len(trace.spans)
-    queued = sum(span.lane != "host" for span in trace.spans)
+    assert sum(e["ph"] == "X" and e["cat"] == "call" for e in events) < len(trace.spans)
+    queued = len({span.op for span in trace.spans if span.lane != "host"})
     assert Counter(e["ph"] for e in events)["s"] == Counter(e["ph"] for e in events)["f"] == queued
 
 

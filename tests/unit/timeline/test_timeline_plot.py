@@ -5,13 +5,13 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from timeline_loops import of, overlapped, program
 
 from refimpl.order import check
 from refimpl.program import Launch, Program, Span, SpanKind, Trace, TraceSource, UserError
 from refimpl.timeline import schedule
 from refimpl.view.plot import alt_text, compare, plot
-from refimpl.view.plot_layout import COLOURS, fit, labels, rows_of, text_on, wordings
+from refimpl.view.plot_layout import COLOURS, fit, labels, rows_of, slots, text_on, wordings
+from tests.unit.timeline.loops import of, overlapped, program
 
 RACY = program(
     Launch(stream="s", name="verify", us=400, writes=(of("x"),)),
@@ -123,9 +123,9 @@ def test_label_is_shortened_then_cut_then_dropped() -> None:
 
 def test_small_bar_is_named_at_its_right_only_where_that_is_free() -> None:
     first, second = bar("draft", 0, 10), bar("verify", 40, 900)
-    assert first not in labels([first, second], (0, 1000), 1000, chars)
+    assert first not in labels([first, second], slots([first, second]), (0, 1000), 1000, chars)
     far = bar("verify", 800, 900)
-    placed = labels([first, far], (0, 1000), 1000, chars)[first]
+    placed = labels([first, far], slots([first, far]), (0, 1000), 1000, chars)[first]
     assert (placed.text, placed.inside) == ("draft", False)
     assert placed.x > 10
 
@@ -138,3 +138,8 @@ def test_rows_do_not_touch_and_texts_have_contrast() -> None:
     rows = list(rows_of(("host", "schedule", "forward")).values())
     assert all(lower.top > upper.end for upper, lower in pairwise(rows))
     assert [text_on(COLOURS[lane]) for lane in ("host", "schedule", "forward")] == ["#ffffff", "#1a1a1a", "#ffffff"]
+
+
+def test_bars_that_overlap_on_one_lane_share_its_height() -> None:
+    root, left, right, after = bar("root", 0, 10), bar("left", 10, 30), bar("right", 10, 60), bar("after", 60, 70)
+    assert slots([root, left, right, after]) == {root: (0, 1), left: (0, 2), right: (1, 2), after: (0, 1)}

@@ -1,7 +1,6 @@
 """One test for each rule of the schedule."""
 
 import pytest
-from timeline_loops import BUFFERS, of, program, span, times
 
 from refimpl.program import (
     Access,
@@ -36,6 +35,7 @@ from refimpl.program import (
     UserError,
 )
 from refimpl.timeline import Costs, schedule
+from tests.unit.timeline.loops import BUFFERS, of, program, span, times
 
 
 def test_host_pays_one_call_for_each_op_and_its_own_work_in_full() -> None:
