@@ -29,15 +29,15 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _run(args: argparse.Namespace) -> int:
-    from refimpl.lessons import notebooks
+    from refimpl.lessons import notebooks, running
 
     failures = 0
     for path in notebooks.find(args.names):
         out = args.out / path.name if args.out else path
         try:
-            machine = notebooks.run(path, out, args.device, _progress(path.stem), args.timeout)
+            machine = running.run(path, out, args.device, _progress(path.stem), args.timeout)
             print(f"{out}: {machine.sentence()}")
-        except notebooks.RunFailed as failure:
+        except running.RunFailed as failure:
             print(f"\n{failure}\n{path.name} keeps its old outputs.", file=sys.stderr)
             failures += 1
     return 1 if failures else 0

@@ -90,6 +90,11 @@ class CapturedStep:
         self._head = self._weight(shape.hidden, shape.vocab)
         self._graph = self._capture(dev)
 
+    def reset(self, seq_lens: torch.Tensor) -> None:
+        """Start again: the next replay is the first, and ``new_seq_lens`` holds these lengths."""
+        self._tick.zero_()
+        self.new_seq_lens.copy_(seq_lens)
+
     def replay(self) -> None:
         """Queue the step on the current stream."""
         self._graph.replay()

@@ -1,16 +1,20 @@
-"""Exercises: a stub to complete, a checker that judges by properties, a hint, a solution, and wrong answers that prove the checker."""
+"""Exercises: a stub, a checker that judges by properties, a hint, a solution, and wrong answers that prove it one."""
 
 import inspect
 import textwrap
 import traceback
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from refimpl.lessons.exercise_html import Card, code, folded, framed, inline, paragraphs
+import refimpl
+from refimpl.lessons.exercise_html import Card, code, folded, framed, inline, paragraphs, plain
 from refimpl.lessons.exercise_order import Rejected, listing
 from refimpl.program import Program
+
+_LIBRARY = Path(refimpl.__file__).parent
 
 
 @dataclass(frozen=True)
@@ -28,7 +32,9 @@ class Verdict:
     details: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        return "\n".join([f"{'Right' if self.passed else 'Not yet'}: {self.words}", *(f"  {line}" for line in self.details)])
+        return "\n".join(
+            [f"{'Right' if self.passed else 'Not yet'}: {self.words}", *(f"  {line}" for line in self.details)]
+        )
 
 
 @dataclass(frozen=True)
@@ -53,8 +59,8 @@ class Exercise:
         task: what to do; `backticks` mark code, a blank line parts paragraphs.
         stub: what the reader starts from, a function or the source text of one answer, which must fail.
         checker: judges an answer by its properties, never by comparing it with the solution.
-        hint: a nudge.
-        solution: an answer that passes, a function or source text.
+        nudge: what ``hint`` shows.
+        right: an answer that passes, a function or source text; ``solution`` shows it.
         wrong: named wrong answers, each with the reason for which it must be rejected.
         given: the program that the task is about, to be listed.
     """
@@ -63,8 +69,8 @@ class Exercise:
     task: str
     stub: Callable[..., Any] | str
     checker: Callable[[Any], Verdict]
-    hint_text: str
-    solution_answer: Callable[..., Any] | str
+    nudge: str
+    right: Callable[..., Any] | str
     wrong: Mapping[str, Wrong] = field(default_factory=dict)
     given: Program | None = None
 
@@ -81,7 +87,7 @@ class Exercise:
         print(self.verdict(answer))
 
     def verdict(self, answer: Any) -> Verdict:
-        """The verdict on an answer. What an answer raises, and what is not of the form asked for, is an answer that fails."""
+        """The verdict on an answer; one that raises, or that is not of the form asked for, fails."""
         try:
             return self.checker(answer)
         except Rejected as rejected:
@@ -91,11 +97,13 @@ class Exercise:
 
     def hint(self) -> Card:
         """A nudge, folded."""
-        return Card(folded("Hint", paragraphs(self.hint_text)), "Hint: " + self.hint_text.replace("`", ""))
+        return Card(folded("Hint", paragraphs(self.nudge)), plain(f"Hint: {self.nudge}"))
 
     def solution(self) -> Card:
         """One right answer, folded; others may be as right."""
-        source = _source(self.solution_answer)
+        source = _source(self.right)
+        if callable(self.stub) and callable(self.right):
+            source = source.replace(f"def {self.right.__name__}(", f"def {self.stub.__name__}(", 1)
         return Card(folded("One solution", code(source, f"solution of {self.name}")), f"One solution:\n\n{source}")
 
     def prove(self) -> None:
@@ -107,7 +115,7 @@ class Exercise:
         said = self.verdict(_answer(self.stub))
         if said.passed:
             raise AssertionError(f"exercise {self.name!r}: the stub passes: {said.words}")
-        said = self.verdict(_answer(self.solution_answer))
+        said = self.verdict(_answer(self.right))
         if not said.passed:
             raise AssertionError(f"exercise {self.name!r}: the solution fails: {said}")
         for name, wrong in self.wrong.items():
@@ -115,17 +123,19 @@ class Exercise:
             if said.passed:
                 raise AssertionError(f"exercise {self.name!r}: the wrong answer {name!r} passes: {said.words}")
             if wrong.says not in str(said):
-                raise AssertionError(f"exercise {self.name!r}: {name!r} must be rejected for {wrong.says!r}, and the verdict is {str(said)!r}")
+                expected = f"{name!r} must be rejected for {wrong.says!r}"
+                raise AssertionError(f"exercise {self.name!r}: {expected}, and the verdict is {str(said)!r}")
 
     def _repr_html_(self) -> str:
-        title = f'<div class="so-title"><span class="so-tag">Exercise</span>{inline(self.name.replace("_", " ").capitalize())}</div>'
+        heading = inline(self.name.replace("_", " ").capitalize())
+        title = f'<div class="so-title"><span class="so-tag">Exercise</span>{heading}</div>'
         body = f"{title}\n{paragraphs(self.task)}"
         if self.given is not None:
             body += "\n" + folded("The ops in issue order", code(listing(self.given), f"ops of {self.given.id}"))
         return framed(body)
 
     def __repr__(self) -> str:
-        task = f"Exercise: {self.name.replace('_', ' ')}\n\n{self.task}".replace("`", "")
+        task = f"Exercise: {self.name.replace('_', ' ')}\n\n{plain(self.task)}"
         return task if self.given is None else f"{task}\n\n{listing(self.given)}"
 
 
@@ -148,8 +158,6 @@ def _said(error: BaseException) -> str:
 
 
 def _where(error: BaseException) -> tuple[str, ...]:
-    """The last line outside this library, which is the reader's own."""
-    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if "refimpl" not in frame.filename.replace("\\", "/").split("/")]
-    if not frames:
-        return ()
-    return (f"in {frames[-1].name}, line {frames[-1].lineno}: {frames[-1].line or 'an answer without source'}",)
+    """The first line outside this library: the reader's own."""
+    frames = [f for f in traceback.extract_tb(error.__traceback__) if not Path(f.filename).is_relative_to(_LIBRARY)]
+    return tuple(f"in {f.name}, line {f.lineno}: {f.line or 'no source'}" for f in frames[:1])

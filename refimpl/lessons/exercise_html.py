@@ -2,6 +2,7 @@
 
 import html
 import re
+import textwrap
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -47,6 +48,12 @@ def inline(text: str) -> str:
 def paragraphs(text: str) -> str:
     """Paragraphs, which a blank line parts."""
     return "\n".join(f"<p>{inline(part.strip())}</p>" for part in re.split(r"\n\s*\n", text.strip()))
+
+
+def plain(text: str, width: int = 88) -> str:
+    """The same paragraphs for a terminal, filled to a width."""
+    parts = (" ".join(part.split()).replace("`", "") for part in re.split(r"\n\s*\n", text.strip()))
+    return "\n\n".join(textwrap.fill(part, width) for part in parts)
 
 
 def code(source: str, label: str) -> str:

@@ -1,7 +1,8 @@
-"""Judging an answer that adds fences to a stream program: the work is unchanged, nothing races, nothing stands still for nothing."""
+"""Judging an answer that adds fences to a stream program: same work, no race, and nobody stands still for nothing."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Any
 
 from refimpl.order import EdgeKind, Explanation, Hazard, Race, check, explain
@@ -24,6 +25,10 @@ from refimpl.program import (
 
 BLOCKING = (EventSync, StreamSync, DeviceSync, EventQuery, StreamQuery)
 FENCES = (EventRecord, StreamWaitEvent, StreamWaitStream, *BLOCKING)
+
+
+MOST_OPS = 10_000
+"""More of an answer is not looked at: a generator need not end."""
 
 
 class Rejected(Exception):
@@ -64,9 +69,12 @@ def fenced(given: Program, answer: Any) -> Fenced:
         elif isinstance(op, FENCES):
             added.append(index)
         else:
-            raise Rejected(f"op {index}, {label(op)}, stands where the program had {_next(rest)}: leave its ops in their order and add fences only.")
+            there = f"op {index}, {label(op)}, stands where the program had {_next(rest)}"
+            raise Rejected(f"{there}: leave its ops in their order and add fences only.")
     if rest:
-        raise Rejected(f"{_next(rest)} is missing or has moved: leave the program's ops in their order and add fences only.")
+        raise Rejected(
+            f"{_next(rest)} is missing or has moved: leave the program's ops in their order and add fences only."
+        )
     try:
         return Fenced(replace(given, ops=ops), tuple(added))
     except ProgramError as error:
@@ -77,10 +85,12 @@ def _ops(answer: Any) -> tuple[Op, ...]:
     if isinstance(answer, Program):
         return answer.ops
     if answer is None:
-        raise Rejected("the answer gives nothing back: let it return the ops, in the order in which the host issues them.")
+        raise Rejected(
+            "the answer gives nothing back: let it return the ops, in the order in which the host issues them."
+        )
     if isinstance(answer, str) or not isinstance(answer, Iterable):
         raise Rejected(f"the answer gives {type(answer).__name__}: let it return a list of ops.")
-    ops = tuple(answer)
+    ops = tuple(islice(answer, MOST_OPS))
     for index, op in enumerate(ops):
         if not isinstance(op, Op):
             hint = " (an instance, such as `StreamWaitEvent(event=…, stream=…)`)" if isinstance(op, type) else ""
@@ -142,6 +152,28 @@ def refuse_idle(answer: Fenced) -> None:
             raise Rejected(f"{name(answer.program, index)} adds nothing: the program is as safe without it.")
 
 
+def inserted(
+    name: str, *fences: Op, first: int = 0, last: int = 99, after: bool = False
+) -> Callable[[list[Op]], list[Op]]:
+    """An answer that puts ``fences`` before (or after) each op whose name begins with ``name``.
+
+    Args:
+        name: how the name begins.
+        fences: the ops to put there.
+        first, last: the steps in which to do so; an op without a step counts as step 0.
+        after: put them behind the op.
+    """
+
+    def answer(ops: list[Op]) -> list[Op]:
+        out: list[Op] = []
+        for op in ops:
+            here = fences if label(op).startswith(name) and first <= (op.step or 0) <= last else ()
+            out += [op, *here] if after else [*here, op]
+        return out
+
+    return answer
+
+
 def name(program: Program, index: int) -> str:
     """An op in words, such as ``op 10, wait(verify_done) on schedule at step 1``."""
     op = program.ops[index]
@@ -156,14 +188,21 @@ def _at_step(op: Op) -> str:
 
 def listing(program: Program) -> str:
     """The ops of a program in issue order: number, lane, name, and what each reads and writes."""
-    rows = [(str(k), getattr(op, "stream", "host") if not isinstance(op, BLOCKING) else "host", label(op) + _touched(op)) for k, op in enumerate(program.ops)]
+    rows = [
+        (str(k), getattr(op, "stream", "host") if not isinstance(op, BLOCKING) else "host", label(op) + _touched(op))
+        for k, op in enumerate(program.ops)
+    ]
     lane_width = max((len(lane) for _, lane, _ in rows), default=0)
     return "\n".join(f"{number:>3}  {lane:{lane_width}}  {what}" for number, lane, what in rows)
 
 
 def _touched(op: Op) -> str:
     reads, writes = accesses(op)
-    parts = [f"{verb} {', '.join(_bytes(r) for r in ranges)}" for verb, ranges in (("reads", reads), ("writes", writes)) if ranges]
+    parts = [
+        f"{verb} {', '.join(_bytes(r) for r in ranges)}"
+        for verb, ranges in (("reads", reads), ("writes", writes))
+        if ranges
+    ]
     return ": " + "; ".join(parts) if parts else ""
 
 

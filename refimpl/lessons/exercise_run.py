@@ -1,4 +1,4 @@
-"""Running an answer that is stream code: on the simulated device in many legal orders, or on a GPU with stalled streams."""
+"""Running an answer that is stream code: on the simulated device in many orders, or on a GPU with stalled streams."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -56,7 +56,8 @@ class Handover:
         Raises:
             Rejected: a step does not call read and write once each, on the streams they belong to.
         """
-        for self.at in range(self.steps):
+        for step in range(self.steps):
+            self.at = step
             self._calls.clear()
             answer(self.dev, self.schedule, self.forward, self.verify_done, self.read, self.write)
             if sorted(self._calls) != ["read", "write"]:
@@ -85,7 +86,7 @@ class Handover:
     def _require(self, call: str, stream: Any, name: str) -> None:
         self._calls.append(call)
         if self.dev.current_stream() != stream:
-            raise Rejected(f"step {self.at} calls {call}() off its stream: call it inside `with dev.stream({name}):`.".replace("`", ""))
+            raise Rejected(f"step {self.at} calls {call}() off its stream: call it under 'with dev.stream({name}):'.")
 
 
 def judge(answer: Any, seeds: int = 30, steps: int = 6) -> str:
@@ -98,13 +99,15 @@ def judge(answer: Any, seeds: int = 30, steps: int = 6) -> str:
         raise Rejected(f"the answer is of type {type(answer).__name__}: give the function itself.")
     # sim and CUDA do not share a process, so a chapter that runs on a GPU is judged there.
     device = "cuda" if torch.cuda.is_initialized() else "sim"
-    run = _on_gpu if device == "cuda" else _on_sim
-    outcomes = [run(answer, seed, steps) for seed in range(seeds)]
-    for seed, outcome in enumerate(outcomes):
+    run = with_stalls if device == "cuda" else _on_sim
+    blocked = None
+    for seed in range(seeds):
+        outcome = run(answer, seed, steps)
         for step, values in enumerate(outcome.seen):
             if values != [FIRST + step] * WIDTH:
                 raise Rejected(_misread(step, values, seed))
-    if blocked := next((outcome.blocked for outcome in outcomes if outcome.blocked), None):
+        blocked = blocked or outcome.blocked
+    if blocked:
         raise Rejected(f"every value is right, and the host stands still for it: {blocked}.")
     return device
 
@@ -138,7 +141,8 @@ _HOLDS = {
 }
 
 
-def _on_gpu(answer: Callable[..., Any], seed: int, steps: int) -> Outcome:
+def with_stalls(answer: Callable[..., Any], seed: int, steps: int, device: str = "cuda") -> Outcome:
+    """One run in real time, in which a stall drawn by the seed stands before each read and each half of a write."""
     random = Random(seed)
     stalled_us = 0.0
 
@@ -146,22 +150,23 @@ def _on_gpu(answer: Callable[..., Any], seed: int, steps: int) -> Outcome:
         nonlocal stalled_us
         us = random.choice((0.0, STALL_US))
         stalled_us += us
-        devices.sleep_stream("cuda", us)
+        devices.sleep_stream(device, us)
 
-    Handover("cuda", 2, lambda: devices.sleep_stream("cuda", 1.0)).run(answer)  # kernels are loaded at their first launch
-    loop = Handover("cuda", steps, stall)
-    begin = devices.host_clock_us("cuda")
+    # Kernels are loaded at their first launch, which takes the host longer than any stall.
+    Handover(device, 2, lambda: devices.sleep_stream(device, 1.0)).run(answer)
+    loop = Handover(device, steps, stall)
+    begin = devices.host_clock_us(device)
     loop.run(answer)
-    host_us = devices.host_clock_us("cuda") - begin
+    host_us = devices.host_clock_us(device) - begin
     blocked = f"its calls took {host_us / 1000:.1f} ms while streams were stalled" if host_us > stalled_us / 2 else None
     return Outcome(loop.lengths_blocking(), blocked)
 
 
 def _misread(step: int, values: list[int], seed: int) -> str:
-    reader = f"read {step} on schedule"
+    reader, hazard = f"read {step} on schedule", f"on new_seq_lens (seed {seed})"
     first, last = min(values) - FIRST - 1, max(values) - FIRST - 1
     if last >= step:
-        return f"WAR on new_seq_lens (seed {seed}): write {last} on forward overwrote the lengths before {reader} had read them."
+        return f"WAR {hazard}: write {last} on forward overwrote the lengths before {reader} had read them."
     torn = "lengths half written" if first != last else ""
     took = torn or (f"the lengths of write {last}" if last >= 0 else "the lengths from before the loop")
-    return f"RAW on new_seq_lens (seed {seed}): {reader} took {took} before write {step - 1} on forward had written them all."
+    return f"RAW {hazard}: {reader} took {took} before write {step - 1} on forward had written them all."

@@ -158,7 +158,7 @@ class OverlapLoop:
         for rows in (self.batch_lens, self.results):
             rows.fill_(-1)
         self.results_cpu.fill_(-1)
-        self.step.new_seq_lens.copy_(torch.arange(100, 100 + self.step.shape.batch))
+        self.step.reset(torch.arange(100, 100 + self.step.shape.batch))
         self.verify_done = None
         self.dev.synchronize()
 

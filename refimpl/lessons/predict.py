@@ -1,7 +1,8 @@
-"""Predict, then run: a question that keeps its answer until the reader has committed to a guess, and numbers guessed before they are measured."""
+"""Predict, then run: questions that keep their answer until the reader commits, and numbers guessed beforehand."""
 
 import html
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
@@ -10,11 +11,12 @@ from refimpl.lessons.exercise_html import Card, folded, framed, inline, paragrap
 from refimpl.program.errors import UserError
 
 LETTERS = "abcdef"
+_STRONG = re.compile(r"^(Answer: [a-f]\.)")
 
 
 @dataclass(frozen=True)
 class Question:
-    """One question with two to six options; the page shows the answer only after the reader has chosen one and committed to it.
+    """One question with two to six options; the page keeps the answer until the reader has committed to one of them.
 
     The page needs no script and no kernel: radio buttons, and a fold that appears with the first choice.
 
@@ -53,7 +55,7 @@ class Question:
             raise UserError(f"question {self.name!r}: answer {self.answer!r} is none of {', '.join(self.options)}")
 
     def commit(self, choice: str) -> Card:
-        """What is said to whoever chose an option, by its letter or in its words, and the answer: for a reader without a mouse or a page."""
+        """What is said to whoever chose an option, by its letter or in its words, and the answer; it needs no page."""
         options = list(self.options)
         at = LETTERS.find(choice.lower()) if len(choice) == 1 else -1
         chosen = options[at] if 0 <= at < len(options) else choice
@@ -65,23 +67,25 @@ class Question:
 
     def _repr_html_(self) -> str:
         options = list(self.options)
-        radios = "\n".join(
-            f'<label><input type="radio" name="{html.escape(self.name)}" value="{letter}"> <span>{letter}. {inline(option)}</span></label>'
-            for letter, option in zip(LETTERS, options, strict=False)
-        )
+        radios = "\n".join(self._radio(letter, option) for letter, option in zip(LETTERS, options, strict=False))
         said = "\n".join(f'<div class="so-said">{self._said_html(option)}</div>' for option in options)
-        answer = inline(self._answer())
-        # A form scopes the radio group, so that a question shown twice is two questions; "dialog" sends nothing anywhere.
+        answer = _STRONG.sub(r'<p class="so-why"><strong>\1</strong>', inline(self._answer())) + "</p>"
+        legend = f'<legend><span class="so-tag">Predict</span>{inline(self.text)}</legend>'
+        # A form scopes the radio group: a question shown twice is two questions. "dialog" sends nothing anywhere.
         return framed(
-            f'<form class="so-q" method="dialog">\n<fieldset><legend><span class="so-tag">Predict</span>{inline(self.text)}</legend>\n'
-            f'{radios}</fieldset>\n<p class="so-ask">Choose one before you go on; then you can open the answer.</p>\n'
-            f"{folded('I commit to this: show the answer', f'{said}<p>{answer}</p>')}\n"
-            f'<div class="so-print" hidden><p>{answer}</p></div>\n</form>'
+            f'<form class="so-q" method="dialog">\n<fieldset>{legend}\n{radios}</fieldset>\n'
+            f'<p class="so-ask">Choose one before you go on; then you can open the answer.</p>\n'
+            f"{folded('I commit to this: show the answer', f'{said}{answer}')}\n"
+            f'<div class="so-print" hidden>{answer}</div>\n</form>'
         )
 
     def __repr__(self) -> str:
         lines = [f"Predict: {self.text}", *(f"  {k}. {o}" for k, o in zip(LETTERS, self.options, strict=False))]
         return "\n".join([*lines, '.commit("a") shows what follows from a, and the answer.']).replace("`", "")
+
+    def _radio(self, letter: str, option: str) -> str:
+        button = f'<input type="radio" name="{html.escape(self.name)}" value="{letter}">'
+        return f"<label>{button} <span>{letter}. {inline(option)}</span></label>"
 
     def _verdict(self, option: str) -> str:
         return "Right." if option == self.answer else "Not this one."
@@ -109,7 +113,9 @@ def guess(**numbers: float | None) -> "Guess":
         synchronize (ms)  none    5
     """
     for name, value in numbers.items():
-        if value is not None and (isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value)):
+        if value is not None and (
+            isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value)
+        ):
             raise UserError(f"guess({name}={value!r}): write a number, or None for no guess")
     return Guess(numbers)
 
@@ -126,14 +132,22 @@ class Guess:
         Args:
             measured: by the names that ``guess`` was given; others are shown without a guess.
         """
-        rows = [_row(name, self.numbers.get(name), measured.get(name)) for name in dict.fromkeys([*self.numbers, *measured])]
-        note = "" if any(value is not None for value in self.numbers.values()) else "No guess was made: type numbers into `guess(…)` and run again."
+        rows = [
+            _row(name, self.numbers.get(name), measured.get(name)) for name in dict.fromkeys([*self.numbers, *measured])
+        ]
+        note = (
+            ""
+            if any(value is not None for value in self.numbers.values())
+            else "No guess was made: type numbers into `guess(…)` and run again."
+        )
         return _table(("", "guess", "measured", "factor"), rows, note)
 
 
 def _row(name: str, guessed: float | None, measured: float | None) -> tuple[str, str, str, str]:
     stem, _, unit = name.rpartition("_")
-    label = f"{stem.replace('_', ' ')} ({unit})" if stem and unit in ("us", "ms", "s", "bytes") else name.replace("_", " ")
+    label = (
+        f"{stem.replace('_', ' ')} ({unit})" if stem and unit in ("us", "ms", "s", "bytes") else name.replace("_", " ")
+    )
     return label, _number(guessed, "none"), _number(measured, "not measured"), _factor(guessed, measured)
 
 
@@ -149,17 +163,27 @@ def _factor(guessed: float | None, measured: float | None) -> str:
     ratio = max(guessed / measured, measured / guessed)
     if f"{ratio:.2f}" == "1.00":
         return "1.00 ×"
-    return f"{ratio:.2f} × too {'high' if guessed > measured else 'low'}" if ratio < 100 else f"{ratio:.0f} × too {'high' if guessed > measured else 'low'}"
+    return (
+        f"{ratio:.2f} × too {'high' if guessed > measured else 'low'}"
+        if ratio < 100
+        else f"{ratio:.0f} × too {'high' if guessed > measured else 'low'}"
+    )
 
 
 def _table(head: tuple[str, ...], rows: list[tuple[str, str, str, str]], note: str) -> Card:
     cells = "\n".join(
-        f'<tr><th scope="row">{html.escape(row[0])}</th>' + "".join(f"<td>{html.escape(cell)}</td>" for cell in row[1:]) + "</tr>" for row in rows
+        f'<tr><th scope="row">{html.escape(row[0])}</th>'
+        + "".join(f"<td>{html.escape(cell)}</td>" for cell in row[1:])
+        + "</tr>"
+        for row in rows
     )
     heads = "".join(f'<th scope="col">{name}</th>' if name else "<td></td>" for name in head)
     body = f"<table><thead><tr>{heads}</tr></thead>\n<tbody>{cells}</tbody></table>"
     widths = [max(len(row[k]) for row in [head, *rows]) + 2 for k in range(len(head))]
-    lines = ["".join(cell.ljust(width + (k > 0)) for k, (cell, width) in enumerate(zip(row, widths, strict=True))).rstrip() for row in [head, *rows]]
+    lines = [
+        "".join(cell.ljust(width + (k > 0)) for k, (cell, width) in enumerate(zip(row, widths, strict=True))).rstrip()
+        for row in [head, *rows]
+    ]
     if note:
         return Card(f"{paragraphs(note)}\n{body}", "\n".join([note.replace("`", ""), *lines]))
     return Card(body, "\n".join(lines))

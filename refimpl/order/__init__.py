@@ -9,6 +9,29 @@ from refimpl.order.graph import Edge, EdgeKind, Graph, Step, build
 from refimpl.order.report import Deadlock, Hazard, Lint, MissingEdge, Race, Report, Touch
 
 __all__ = [
-    "Checker", "Deadlock", "Edge", "EdgeKind", "Explanation", "Graph", "Hazard", "HostRule", "Link", "Lint", "MissingEdge", "Race", "Report",
-    "Step", "Touch", "build", "check", "copy_rule", "deadlock", "effective_kind", "explain", "fill_rule", "races_in", "run", "runs_on",
-]  # fmt: skip
+    "Checker",
+    "Deadlock",
+    "Edge",
+    "EdgeKind",
+    "Explanation",
+    "Graph",
+    "Hazard",
+    "HostRule",
+    "Link",
+    "Lint",
+    "MissingEdge",
+    "Race",
+    "Report",
+    "Step",
+    "Touch",
+    "build",
+    "check",
+    "copy_rule",
+    "deadlock",
+    "effective_kind",
+    "explain",
+    "fill_rule",
+    "races_in",
+    "run",
+    "runs_on",
+]

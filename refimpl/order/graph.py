@@ -187,7 +187,11 @@ class _Builder:
                 self.on_host(
                     i,
                     name,
-                    [(t, EdgeKind.SYNCHRONIZE, key) for key in self.of_device(self.device) for t in self.tails.get(key, ())],
+                    [
+                        (t, EdgeKind.SYNCHRONIZE, key)
+                        for key in self.of_device(self.device)
+                        for t in self.tails.get(key, ())
+                    ],
                 )
             case p.HostRead():
                 self.on_host(i, name, reads=self.place((op.range,)))

@@ -2,7 +2,7 @@
 
 import json
 import os
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import MISSING, Field, fields
 from enum import StrEnum
 from functools import cache, partial
@@ -15,6 +15,7 @@ from refimpl.program.program import Buffer, Program, Stream, Verdict
 from refimpl.program.ranges import Range
 
 SCHEMA = 1
+_RANGE_FIELDS = frozenset(Range._fields)
 LIMIT = 2**63
 """Numbers are below this, as those of CUDA are."""
 
@@ -157,7 +158,7 @@ def _op(index: int, data: Any) -> Op:
 
 def _fill(cls: type[T], data: Any, what: str = "") -> T:
     """A dataclass from a JSON object, each value decoded by its annotation; unknown and missing fields are errors."""
-    decoders, required = _decoders(cls)
+    decoders, required = _decoders(cls)  # type: ignore[arg-type]
     body = _object(data, what or cls.__name__.lower())
     values = {}
     for key, value in body.items():
@@ -166,7 +167,10 @@ def _fill(cls: type[T], data: Any, what: str = "") -> T:
             raise ProgramError(
                 f"unknown field of {what or cls.__name__.lower()}; known are {', '.join(decoders)}", field=key
             )
-        values[key] = _named(key, decode, value)
+        try:
+            values[key] = decode(value)
+        except ProgramError as error:
+            raise error.at(field=key) from None
     for key in required:
         if key not in values:
             raise ProgramError(f"is missing from {what or cls.__name__.lower()}", field=key)
@@ -174,9 +178,9 @@ def _fill(cls: type[T], data: Any, what: str = "") -> T:
 
 
 @cache
-def _decoders(cls: Hashable) -> tuple[dict[str, Decoder], tuple[str, ...]]:
+def _decoders(cls: Any) -> tuple[dict[str, Decoder], tuple[str, ...]]:
     hints = get_type_hints(cls)
-    members: tuple[Field[Any], ...] = fields(cls)  # type: ignore[arg-type]
+    members: tuple[Field[Any], ...] = fields(cls)
     decoders = {f.name: _decoder(hints[f.name]) for f in members}
     return decoders, tuple(f.name for f in members if f.default is MISSING and f.default_factory is MISSING)
 
@@ -213,15 +217,16 @@ def _named(field: str, decode: Decoder, value: Any) -> Any:
 def _range(value: Any) -> Range:
     body = _object(value, "a range")
     for key in body:
-        if key not in Range._fields:
+        if key not in _RANGE_FIELDS:
             raise ProgramError(f"unknown field {key!r} of a range; known are {', '.join(Range._fields)}")
     for key in ("buf", "off", "len"):
         if key not in body:
             raise ProgramError(f"a range lacks {key!r}")
-    numbers = [body["off"], body["len"], body.get("rows", 1), body.get("stride", 0)]
-    if not isinstance(body["buf"], str) or any(type(number) is not int or abs(number) >= LIMIT for number in numbers):
-        raise ProgramError("a range has a buffer's name and whole numbers of bytes below 2**63")
-    return Range(body["buf"], *numbers)
+    buf, off, length = body["buf"], body["off"], body["len"]
+    rows, stride = body.get("rows", 1), body.get("stride", 0)
+    if not (type(buf) is str and type(off) is type(length) is type(rows) is type(stride) is int):
+        raise ProgramError("a range has a buffer's name and whole numbers of bytes")
+    return Range(buf, off, length, rows, stride)
 
 
 def _object(value: Any, what: str) -> Mapping[str, Any]:

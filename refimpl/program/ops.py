@@ -315,11 +315,33 @@ class SetDevice(Op):
 OPS: dict[str, type[Op]] = {
     cls.op: cls
     for cls in (
-        Launch, Memcpy, Memset, EventRecord, StreamWaitEvent, StreamWaitStream, EventSync, StreamSync, DeviceSync, EventQuery,
-        StreamQuery, HostRead, HostWrite, HostWork, HostAsyncBegin, HostAsyncWait, GraphLaunch, StreamWriteValue, StreamWaitValue,
-        Alloc, Free, TensorAlloc, TensorFree, RecordStream, SetDevice,
+        Launch,
+        Memcpy,
+        Memset,
+        EventRecord,
+        StreamWaitEvent,
+        StreamWaitStream,
+        EventSync,
+        StreamSync,
+        DeviceSync,
+        EventQuery,
+        StreamQuery,
+        HostRead,
+        HostWrite,
+        HostWork,
+        HostAsyncBegin,
+        HostAsyncWait,
+        GraphLaunch,
+        StreamWriteValue,
+        StreamWaitValue,
+        Alloc,
+        Free,
+        TensorAlloc,
+        TensorFree,
+        RecordStream,
+        SetDevice,
     )
-}  # fmt: skip
+}
 """Op classes by their JSON name."""
 
 

@@ -100,9 +100,10 @@ class Program:
     def __post_init__(self) -> None:
         object.__setattr__(self, "streams", MappingProxyType(dict(self.streams)))
         object.__setattr__(self, "buffers", MappingProxyType(dict(self.buffers)))
+        inside: set[Range] = set()
         for index, op in enumerate(self.ops):
             try:
-                self._check(op)
+                self._check(op, inside)
             except ProgramError as error:
                 raise error.at(case=self.id, op=index) from None
         for pair in self.racing_ops:
@@ -122,17 +123,20 @@ class Program:
         agents = dict.fromkeys(f"agent {op.id}" for op in self.ops if isinstance(op, o.HostAsyncBegin))
         return ("host", *known, *others, *legacy, *agents)
 
-    def _check(self, op: Op) -> None:
+    def _check(self, op: Op, inside: set[Range]) -> None:
+        """One op; ``inside`` holds the ranges that were found to lie in their buffers, since programs repeat them."""
         for field_name in ("stream", "on"):
             name = getattr(op, field_name, None)
             if name is not None and name != LEGACY and name not in self.streams:
                 known = ", ".join([*self.streams, LEGACY])
                 raise ProgramError(f"unknown stream {name!r}; this program has {known}", field=field_name)
         for field_name, r in _ranges(op):
-            try:
-                self._check_range(r)
-            except ProgramError as error:
-                raise error.at(field=field_name) from None
+            if r not in inside:
+                try:
+                    self._check_range(r)
+                except ProgramError as error:
+                    raise error.at(field=field_name) from None
+                inside.add(r)
         buf = getattr(op, "buf", None)
         if buf is not None and buf not in self.buffers:
             raise ProgramError(self._unknown_buffer(buf), field="buf")
@@ -154,13 +158,18 @@ class Program:
 
 def _ranges(op: Op) -> Iterator[tuple[str, Range]]:
     """The ranges of an op, each with the field that holds it."""
-    if isinstance(op, o.GraphLaunch):
-        reads, writes = accesses(op)
-        yield from (("nodes", r) for r in (*reads, *writes))
-        return
-    for field_name in ("reads", "writes", "src", "dst", "range"):
-        value = getattr(op, field_name, ())
-        yield from ((field_name, r) for r in ((value,) if isinstance(value, Range) else value))
+    match op:
+        case o.Launch(reads=reads, writes=writes):
+            yield from (("reads", r) for r in reads)
+            yield from (("writes", r) for r in writes)
+        case o.GraphLaunch():
+            yield from (("nodes", r) for ranges in accesses(op) for r in ranges)
+        case o.Memcpy(src=src, dst=dst):
+            yield from (("src", src), ("dst", dst))
+        case o.Memset(dst=dst):
+            yield "dst", dst
+        case o.HostRead(range=r) | o.HostWrite(range=r) | o.HostAsyncBegin(range=r):
+            yield "range", r
 
 
 def streams_of(op: Op) -> Iterator[str]:

@@ -7,8 +7,9 @@ from typing import Any
 import torch
 
 from refimpl.device.simulator.buffers import Access, Buffer, Memory
+from refimpl.device.simulator.graphs import CUDAGraph
 from refimpl.device.simulator.machine import DEVICE
-from refimpl.device.simulator.streams import CUDAGraph, Event, Stream
+from refimpl.device.simulator.streams import Event, Stream
 from refimpl.device.simulator.tensor import SimTensor
 from refimpl.program import Buffer as ProgramBuffer
 from refimpl.program import Mem, Range

@@ -32,9 +32,15 @@ from refimpl.record.names import Names
 from refimpl.record.tap import one_region
 
 
-def lower(entries: Sequence[Entry], names: Names) -> list[tuple[Op, Entry]]:
-    """The ops of the program, each with the entry it comes from."""
-    uses = _uses(entries)
+def lower(entries: Sequence[Entry], names: Names, allocated: set[Buffer]) -> list[tuple[Op, Entry]]:
+    """The ops of the program, each with the entry it comes from.
+
+    Args:
+        entries: What was noted.
+        names: Takes the names that are not given.
+        allocated: Memory allocated meanwhile; what one op of several parts alone touches of it is left out.
+    """
+    private = _private(entries, names, allocated)
     lowered: list[tuple[Op, Entry]] = []
     skip = False
     for entry, following in zip(entries, (*entries[1:], None), strict=True):
@@ -46,11 +52,11 @@ def lower(entries: Sequence[Entry], names: Names) -> list[tuple[Op, Entry]]:
             lowered.append((joined, following))
             skip = True
         else:
-            lowered += [(op, entry) for op in _lower(entry, names, uses)]
+            lowered += [(op, entry) for op in _lower(entry, names, private)]
     return lowered
 
 
-def _lower(entry: Entry, names: Names, uses: dict[Buffer, int]) -> list[Op]:
+def _lower(entry: Entry, names: Names, private: set[Buffer]) -> list[Op]:
     site, step = entry.called.site, entry.called.step
     if isinstance(entry, Touched):
         touched = names.range(entry.access)
@@ -69,10 +75,14 @@ def _lower(entry: Entry, names: Names, uses: dict[Buffer, int]) -> list[Op]:
         return [EventRecord(event=names.event(first.event), stream=stream, site=site, step=step)]
     if first.kind is Kind.WAIT:
         return [StreamWaitEvent(event=names.event(first.event), stream=stream, site=site, step=step)]
-    if first.kind is Kind.COPY and (copy := _copy(first, stream, names, entry.called)) is not None:
+    if (
+        len(entry.ops) == 1
+        and first.kind is Kind.COPY
+        and (copy := _copy(first, stream, names, entry.called)) is not None
+    ):
         return [copy]
-    reads, writes = _merged(entry.ops, uses)
-    us = sum(op.us for op in entry.ops)
+    reads, writes = _merged(entry.ops, private)
+    us = _us(entry.ops)
     name = first.region.name if first.region is not None else first.name
     return [
         Launch(
@@ -87,28 +97,32 @@ def _lower(entry: Entry, names: Names, uses: dict[Buffer, int]) -> list[Op]:
     ]
 
 
-def _uses(entries: Iterable[Entry]) -> dict[Buffer, int]:
-    """In how many entries each buffer occurs."""
-    uses: dict[Buffer, int] = {}
+def _private(entries: Iterable[Entry], names: Names, allocated: set[Buffer]) -> set[Buffer]:
+    """Memory that is new, has no given name and occurs in one entry."""
+    once, often = set[Buffer](), set[Buffer]()
     for entry in entries:
+        touched = set[Buffer]()
         if isinstance(entry, (Issued, Launched)):
             touched = {access.buffer for op in entry.ops for access in (*op.reads, *op.writes)}
-        else:
-            touched = {entry.access.buffer} if isinstance(entry, Touched) else set()
-        for buffer in touched:
-            uses[buffer] = uses.get(buffer, 0) + 1
-    return uses
+        often |= once & touched
+        once |= touched
+    return {b for b in once - often if b in allocated and not names.given(("buffer", b.serial))}
 
 
-def _merged(ops: Sequence[Work], uses: dict[Buffer, int]) -> tuple[list[Access], list[Access]]:
-    """What several ops read from outside and leave behind; a buffer that no other entry touches is theirs alone."""
+def _merged(ops: Sequence[Work], private: set[Buffer]) -> tuple[list[Access], list[Access]]:
+    """What several ops read from outside and leave behind."""
     reads, writes = list[Access](), list[Access]()
     for op in ops:
         reads += [access for access in op.reads if access not in writes and access not in reads]
         writes += [access for access in op.writes if access not in writes]
     if len(ops) == 1:
         return reads, writes
-    return [a for a in reads if uses[a.buffer] > 1], [a for a in writes if uses[a.buffer] > 1]
+    return [a for a in reads if a.buffer not in private], [a for a in writes if a.buffer not in private]
+
+
+def _us(ops: Iterable[Work]) -> float:
+    """Duration of several ops, without the last digits that differences of large times leave."""
+    return round(sum(op.us for op in ops), 6)
 
 
 def _ranges(accesses: Iterable[Access], names: Names) -> tuple[Range, ...]:
@@ -127,7 +141,7 @@ def _copy(op: Work, stream: str, names: Names, called: Called) -> Memcpy | None:
         op.reads[0].buffer.memory is Memory.DEVICE, op.writes[0].buffer.memory is Memory.DEVICE
     ]
     src, dst = names.range(op.reads[0]), names.range(op.writes[0])
-    return Memcpy(src=src, dst=dst, kind=kind, stream=stream, us=op.us, site=called.site, step=called.step)
+    return Memcpy(src=src, dst=dst, kind=kind, stream=stream, us=_us((op,)), site=called.site, step=called.step)
 
 
 def _host(step: HostStep, names: Names, called: Called) -> list[Op]:
@@ -136,7 +150,7 @@ def _host(step: HostStep, names: Names, called: Called) -> list[Op]:
         return []
     if step.kind in (HostKind.WORK, HostKind.STAGING):
         name = "host work" if step.kind is HostKind.WORK else "staging"
-        return [HostWork(name=name, us=step.end_us - step.start_us, site=site, step=number)]
+        return [HostWork(name=name, us=round(step.end_us - step.start_us, 6), site=site, step=number)]
     if step.kind is HostKind.DEVICE_SYNCHRONIZE:
         return [DeviceSync(site=site, step=number)]
     if step.kind in (HostKind.EVENT_SYNCHRONIZE, HostKind.EVENT_QUERY):
@@ -189,7 +203,7 @@ def _graph(entry: Launched, names: Names) -> GraphLaunch:
     regions = {op.region.name for op in entry.ops if op.region is not None}
     name = names.graph(entry.capture, regions.pop() if len(regions) == 1 else "graph")
     called = entry.called
-    us = sum(op.us for op in entry.ops)
+    us = _us(entry.ops)
     return GraphLaunch(
         stream=names.stream(entry.queue.id), nodes=nodes, name=name, us=us, site=called.site, step=called.step
     )
@@ -213,7 +227,5 @@ def _node(group: Sequence[Work], label: str, deps: tuple[str, ...], names: Names
             if first.kind is Kind.RECORD
             else Node(name=label, wait=event, deps=deps)
         )
-    reads, writes = _merged(group, {access.buffer: 2 for op in group for access in (*op.reads, *op.writes)})
-    return Node(
-        name=label, reads=_ranges(reads, names), writes=_ranges(writes, names), deps=deps, us=sum(op.us for op in group)
-    )
+    reads, writes = _merged(group, set())
+    return Node(name=label, reads=_ranges(reads, names), writes=_ranges(writes, names), deps=deps, us=_us(group))

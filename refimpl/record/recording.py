@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
+from types import MappingProxyType
 from typing import Any
 
 import torch
 
 from refimpl.device import get
 from refimpl.device.simulator.machine import DEVICE
-from refimpl.program import LEGACY, Program, Stream, Trace, TraceSource, streams_of
+from refimpl.program import LEGACY, Op, Program, Stream, Trace, TraceSource, streams_of
 from refimpl.record.names import Names
 from refimpl.record.programs import lower
 from refimpl.record.tap import HostOps, HostReads, Tap
@@ -38,18 +40,32 @@ class Recording:
         """Tells which iteration of the loop follows; every op carries it."""
         self._tap.step = number
 
-    def program(self, id: str = "recording", words: str = "") -> Program:
-        """The stream program: what each lane did, in the order in which the host issued it."""
+    def program(
+        self, id: str = "recording", words: str = "", params: Mapping[str, str] = MappingProxyType({})
+    ) -> Program:
+        """The stream program: what each lane did, in the order in which the host issued it.
+
+        Args:
+            id: The program's name.
+            words: What it shows.
+            params: Per name of an op, the duration parameter that its time comes from, for a timeline that can be
+                dragged.
+        """
         names = self._names.fresh()
-        ops = tuple(op for op, _ in lower(self._tap.entries, names))
+        ops = tuple(_with_param(op, params) for op, _ in lower(self._tap.entries, names, self._tap.allocated))
         streams = {name: Stream() for op in ops for name in streams_of(op) if name != LEGACY}
         return Program(ops=ops, streams=streams, buffers=names.buffers, id=id, source="recorded on sim", words=words)
 
     def trace(self) -> Trace:
         """When it ran, in virtual microseconds from the recording's beginning; `op` points into `program().ops`."""
         names = self._names.fresh()
-        found = spans(lower(self._tap.entries, names), names, self._start_us)
+        found = spans(lower(self._tap.entries, names, self._tap.allocated), names, self._start_us)
         return Trace(self.program().lanes, tuple(found), TraceSource.SIMULATED, "simulated device")
+
+
+def _with_param(op: Op, params: Mapping[str, str]) -> Op:
+    param = params.get(getattr(op, "name", ""))
+    return op if param is None else replace(op, param=param)
 
 
 @contextmanager

@@ -10,7 +10,7 @@ import torch
 from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from refimpl.device.simulator.buffers import accesses
+from refimpl.device.simulator.buffers import Buffer, accesses
 from refimpl.device.simulator.capture import Capture
 from refimpl.device.simulator.machine import DEVICE
 from refimpl.device.simulator.ops import HostStep, Kind, Observer, Op, Queue
@@ -28,11 +28,13 @@ class Tap(Observer):
     Attributes:
         entries: What was noted.
         step: Iteration of the loop, as the recorded code tells it.
+        allocated: Device memory allocated meanwhile.
     """
 
     def __init__(self) -> None:
         self.entries: list[Entry] = []
         self.step: int | None = None
+        self.allocated: set[Buffer] = set()
 
     def on_issue(self, op: Op) -> None:
         """Notes an op; ops of one cost region in a row are one entry."""
@@ -58,6 +60,10 @@ class Tap(Observer):
         """Notes what the host did."""
         self.entries.append(Stepped(step, self.called()))
 
+    def on_allocate(self, buffer: Buffer) -> None:
+        """Notes memory that is new in the recording."""
+        self.allocated.add(buffer)
+
     def touch(self, tensor: torch.Tensor, writes: bool) -> None:
         """Notes an access of the host, where the device copies from or to that memory."""
         buffer = DEVICE.host_buffers.known(tensor)
@@ -79,7 +85,8 @@ class Tap(Observer):
 
 def one_region(first: Op, second: Op) -> bool:
     """Whether two ops in a row are parts of one named step."""
-    both = first.kind is second.kind is Kind.LAUNCH
+    work = (Kind.LAUNCH, Kind.COPY)
+    both = first.kind in work and second.kind in work
     return both and first.region is not None and first.region is second.region and first.queue is second.queue
 
 

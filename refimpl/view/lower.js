@@ -24,7 +24,7 @@ const LANE_ORDER = [HOST, "schedule", "plan", "forward", "copy"];
 /** "verify_done 3" is of the family "verify_done". @param {string} name */
 export const stem = (name) => name.replace(/[ _#-]?\d+(?=\)?$)/, "") || name;
 
-/** Lower a program. @param {any} program @returns {Compiled} */
+/** Lower a program; a field that is left out has the default of refimpl.program. @param {any} program @returns {Compiled} */
 export function compile(program) {
 	return new Lowering(program).result();
 }
@@ -53,7 +53,7 @@ class Lowering {
 	}
 
 	// ── lanes ──
-	laneOf(stream) {
+	laneOf(stream = "legacy") {
 		if (stream === "legacy") return this.legacy(this.device);
 		if (!(stream in this.streams)) this.fail(`unknown stream "${stream}"`);
 		return stream;
@@ -65,7 +65,7 @@ class Lowering {
 		return lane in this.streams ? this.streams[lane].device ?? 0 : Number(lane.split(" ")[1] ?? 0);
 	}
 	isBlocking(lane) {
-		return lane in this.streams && this.streams[lane].kind !== "nonblocking";
+		return ["blocking", "per_thread"].includes(this.streams[lane]?.kind);
 	}
 	/** Streams of the current device that hold work, the legacy stream included. */
 	busyLanes(device) {
@@ -135,11 +135,11 @@ class Lowering {
 		this.index = at;
 		const work = (what) => ({ name: s.name ?? what, us: s.us ?? WORK_US });
 		switch (s.op) {
-			case "launch": return this.add({ kind: "run", lane: this.laneOf(s.stream), ...work("launch"), reads: this.ranges(s.reads), writes: this.ranges(s.writes) });
+			case "launch": return this.add({ kind: "run", lane: this.laneOf(s.stream), ...work("kernel"), reads: this.ranges(s.reads), writes: this.ranges(s.writes) });
 			case "memcpy": return this.copy(s);
 			case "memset": return this.set(s);
 			case "graph_launch": return this.graph(s);
-			case "host_work": return this.hostOp(s, s.name ?? "work");
+			case "host_work": return this.hostOp(s, s.name ?? "host work");
 			case "host_read": return this.hostOp(s, s.name ?? `read ${s.range.buf}`, { reads: this.ranges([s.range]) });
 			case "host_write": return this.hostOp(s, s.name ?? `write ${s.range.buf}`, { writes: this.ranges([s.range]) });
 			case "event_record": return this.current.set(s.event, this.mark("record", this.laneOf(s.stream), s.event).i);

@@ -88,13 +88,13 @@ export function drawHazards(f) {
 		for (const [o, v, q] of [[g.oa, a, f.box(A)], [g.ob, b, f.box(B)]]) set(o, { x: f.X(v.start) - 3, y: q.y - 3, width: Math.max(5, f.X(v.end) - f.X(v.start)) + 6, height: q.h + 6 });
 		set(g.el, { opacity });
 		const wrong = M.wrong.find((w) => w.reader === r.a || w.reader === r.b), named = `${r.kind} ${r.range.buf}`;
-		drawPill(f, key, arc, first || main ? [`${named}${wrong ? ` · ${wrong.how}` : ""}`, named, r.kind] : [r.kind], taken, opacity);
+		drawPill(f, key, arc, first || main ? [`${named}${wrong ? ` · ${wrong.how}` : ""}`, named, r.kind] : [r.kind], taken);
 		first = false;
 		if (main) drawForced(f, a, wrong);
 	}
 }
 /** The hazard's word, in the gutter beside the arc; of words that would lie on each other, the first stays. */
-function drawPill(f, key, arc, wordings, taken, opacity) {
+function drawPill(f, key, arc, wordings, taken) {
 	const { L } = f, from = pillStart(f, arc.y), word = fitLabel(wordings, (L.right - L.fade - from) * 0.75 - 18, bold11) || wordings[wordings.length - 1], w = bold11(word) + 18;
 	const x = clamp(arc.x, from + w / 2, Math.max(from + w / 2, L.right - L.fade - w / 2));
 	if (taken.some((t) => t.y === arc.y && Math.abs(t.x - x) < (t.w + w) / 2 + 4)) return;
@@ -102,7 +102,7 @@ function drawPill(f, key, arc, wordings, taken, opacity) {
 	const g = f.group(`pill ${key}`, f.layer.pills, { pill: ["rect", { class: "pill", rx: 8.5, height: 17 }], t: text("s b w", "middle") }, (n) => n.el.classList.add("tl-hz"));
 	set(g.pill, { x: x - w / 2, y: arc.y - 8.5, width: w });
 	set(g.t, { x, y: arc.y + 4, text: word });
-	set(g.el, { opacity });
+	set(g.el, { opacity: f.path ? 0.3 : 1 });
 }
 function drawForced(f, a, wrong) {
 	const { L, M } = f, st = M.forced.stalled, ra = f.box(a);

@@ -18,8 +18,8 @@ export function sortNodes(nodes, fail) {
 /** Host and device sides of a copy: what "Default" stands for, and whether the host returns only at its end. */
 export function copyRule(op, memOf) {
 	const side = (r) => (memOf(r.buf) === "device" || memOf(r.buf) === "managed" ? "D" : "H");
-	const kind = op.kind === "Default" ? `${side(op.src)}2${side(op.dst)}` : op.kind;
-	if (op.api === "async") return { kind, host: kind === "H2H" ? "end" : "free" };
+	const kind = (op.kind ?? "Default") === "Default" ? `${side(op.src)}2${side(op.dst)}` : op.kind;
+	if (op.api !== "sync") return { kind, host: kind === "H2H" ? "end" : "free" };
 	if (kind === "H2D") return { kind, host: memOf(op.src.buf) === "pinned" ? "end" : "staged" };
 	return { kind, host: kind === "D2D" ? "free" : "end" };
 }

@@ -63,18 +63,26 @@ function wholeGraph(c, end, T, us) {
  * @param {Compiled} c @param {Span[]} T @param {Race[]} [rs]
  */
 export function wrongReads(c, T, rs = races(c)) {
-	const out = [], racing = new Set(rs.flatMap((r) => [r.a, r.b])), byMem = new Map();
-	for (const o of c.ops) for (const w of o.writes) { if (!byMem.has(w.mem)) byMem.set(w.mem, []); byMem.get(w.mem).push({ op: o, w }); }
+	const out = [], racing = new Set(rs.flatMap((r) => [r.a, r.b])), writersOf = writersByRange(c);
 	for (const i of [...racing].sort((x, y) => x - y)) {
 		for (const range of c.ops[i].reads) {
-			const writers = [...new Set((byMem.get(range.mem) ?? []).filter(({ op, w }) => op.i !== i && !c.never.has(op.i) && sharedBytes(w, range)).map(({ op }) => op))];
-			const want = writers.filter((w) => w.i < i).pop() ?? null, done = writers.filter((w) => T[w.i].end <= T[i].start + 1e-6);
-			const torn = writers.find((w) => w !== want && w.i > i && T[w.i].start < T[i].end - 1e-6 && T[w.i].end > T[i].start + 1e-6);
-			const got = torn ?? done.reduce((x, w) => (x && T[x.i].end > T[w.i].end ? x : w), null);
-			if (got?.i !== want?.i) out.push({ reader: i, range, got: got?.i ?? null, want: want?.i ?? null, how: got && got.i > i ? (torn === got ? "torn" : "overwritten") : "stale" });
+			const writers = writersOf(range).filter((w) => w !== i), last = (x, w) => (x !== null && T[x].end > T[w].end ? x : w);
+			const want = writers.filter((w) => w < i).pop() ?? null, torn = writers.find((w) => w > i && T[w].start < T[i].end - 1e-6 && T[w].end > T[i].start + 1e-6);
+			const got = torn ?? writers.filter((w) => T[w].end <= T[i].start + 1e-6).reduce(last, null);
+			if (got !== want) out.push({ reader: i, range, got, want, how: torn !== undefined ? "torn" : got !== null && got > i ? "overwritten" : "stale" });
 		}
 	}
 	return out;
+}
+/** The ops that write into a range, in issue order; looked up once per range, since a loop comes back to the same ones. */
+function writersByRange(c) {
+	const byMem = new Map(), known = new Map();
+	for (const o of c.ops) if (!c.never.has(o.i)) for (const w of o.writes) { if (!byMem.has(w.mem)) byMem.set(w.mem, []); byMem.get(w.mem).push({ i: o.i, w }); }
+	return (r) => {
+		const key = `${r.mem} ${r.off} ${r.len} ${r.rows} ${r.stride}`;
+		if (!known.has(key)) known.set(key, [...new Set((byMem.get(r.mem) ?? []).filter(({ w }) => sharedBytes(w, r)).map(({ i }) => i))]);
+		return known.get(key);
+	};
 }
 
 /**

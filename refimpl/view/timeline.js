@@ -38,8 +38,9 @@ export function mount(root, json) {
 	const zooms = html("span", { className: "tl-zoom" }, [button("−", () => zoom(0.5), "Zoom out"), button("+", () => zoom(2), "Zoom in")]), help = helpDialog(), helpButton = button("?", () => help.showModal(), "Help: keys and signs");
 	fig.append(f.svg, cardEl);
 	root.classList.add("tl");
+	root.tabIndex = -1; // keys go on working after a click beside the controls
 	root.append(bar, say, table, fig, html("div", { className: "tl-row tl-time" }, [button("‹", () => step(-1), "Step back"), button("›", () => step(1), "Step forward"), clock, scrub]),
-		html("div", { className: "tl-row" }, [force, ...(asked ? [ask] : []), reset, zooms, keysHint(), helpButton]), answer, ...(spec.caption ? [html("p", { className: "tl-cap", textContent: spec.caption })] : []), words, help);
+		html("div", { className: "tl-row" }, [force, ...(asked ? [ask] : []), reset, zooms, keysHint(), helpButton]), ...(spec.caption ? [html("p", { className: "tl-cap", textContent: spec.caption })] : []), answer, words, help);
 	if (!spec.plain) bar.append(variantChoice());
 	const sliders = Object.entries(spec.params).map(([k, p]) => slider(k, p));
 	bar.hidden = !bar.childElementCount;

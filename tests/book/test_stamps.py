@@ -8,7 +8,7 @@ from pathlib import Path
 import nbformat
 import pytest
 
-from refimpl.lessons import notebooks
+from refimpl.lessons import notebooks, running
 from refimpl.lessons.canonical import STATE, UNTIL_RUN, VIEW, canonical
 from refimpl.lessons.sources import ROOT, module_hashes
 
@@ -24,7 +24,7 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A small notebook that was run and stamped."""
     path = tmp_path_factory.mktemp("ran") / "small.ipynb"
     nbformat.write(notebook(nbformat.v4.new_markdown_cell("# Small"), nbformat.v4.new_code_cell(CODE)), path)
-    notebooks.run(path, path, None, lambda number, of: None)
+    running.run(path, path, None, lambda number, of: None)
     return path
 
 
@@ -53,7 +53,7 @@ def test_the_stamp_says_where_the_outputs_come_from(copy: Path) -> None:
 
 
 def test_two_runs_give_the_same_bytes(ran: Path, tmp_path: Path) -> None:
-    notebooks.run(ran, tmp_path / "again.ipynb", None, lambda number, of: None)
+    running.run(ran, tmp_path / "again.ipynb", None, lambda number, of: None)
     assert (tmp_path / "again.ipynb").read_bytes() == ran.read_bytes()
 
 
@@ -93,6 +93,21 @@ def test_a_plot_without_words_is_an_error(copy: Path) -> None:
     assert "mystnb.image.alt" in notebooks.check(copy).errors[0]
     edited(copy, lambda nb: nb.cells[1].metadata.update(mystnb={"image": {"alt": "step time against host work"}}))
     assert notebooks.check(copy).errors == ()
+
+
+def test_a_picture_in_html_without_words_is_an_error(copy: Path) -> None:
+    plot = nbformat.v4.new_output("display_data", {"text/html": "<p><img src='data:,'></p>"})
+    edited(copy, lambda nb: nb.cells[1].update(outputs=[plot]))
+    assert "no alt text for <img" in notebooks.check(copy).errors[0]
+
+
+def test_a_run_in_place_keeps_figures_and_a_run_elsewhere_does_not(tmp_path: Path) -> None:
+    path = tmp_path / "asks.ipynb"
+    cell = nbformat.v4.new_code_cell("import os; print(os.environ.get('STREAM_ORDER_KEEP'))")
+    nbformat.write(notebook(cell), path)
+    for out, says in ((tmp_path / "out" / "asks.ipynb", "None\n"), (path, "asks\n")):
+        running.run(path, out, None, lambda number, of: None)
+        assert nbformat.read(out, as_version=4).cells[0].outputs[0].text == says
 
 
 def test_a_widget_without_a_first_frame_is_an_error(copy: Path) -> None:

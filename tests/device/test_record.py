@@ -204,3 +204,26 @@ def test_two_things_of_one_name_are_an_error(dev: Any) -> None:
 def test_only_sim_is_recorded() -> None:
     with pytest.raises(NotImplementedError, match="only sim"), record("cuda"):
         pass
+
+
+def test_durations_can_be_tied_to_a_parameter(dev: Any) -> None:
+    with record("sim") as recording:
+        device.host_work("sim", 300)
+    (work,) = recording.program(params={"host work": "host"}).ops
+    assert (work.us, work.param) == (300, "host")
+
+
+def test_what_a_region_names_is_one_op(dev: Any) -> None:
+    x, y = torch.ones(2, device="sim"), torch.ones(2, device="sim")
+    dev.synchronize()
+    with record("sim") as recording:
+        with dev.cost("prepare", us=20):
+            x.copy_(y)
+            x.add_(1)
+        y.mul_(2)
+    prepare, last = recording.program().ops
+    assert isinstance(prepare, Launch)
+    assert isinstance(last, Launch)
+    assert (prepare.name, prepare.us, last.name) == ("prepare", 20, "mul_")
+    assert [r.buf for r in prepare.reads] == ["device1"]
+    assert [r.buf for r in prepare.writes] == ["device2"]

@@ -43,6 +43,22 @@ def tables(to: str) -> torch.Tensor:
     return torch.cat([table.flatten(), gathered.flatten(), selected.flatten(), embedded.flatten(), table.argmax(-1)])
 
 
+def images(to: str) -> torch.Tensor:
+    torch.manual_seed(1)
+    layers = nn.Sequential(nn.Conv2d(2, 4, 3), nn.BatchNorm2d(4), nn.ReLU(), nn.MaxPool2d(2)).to(to).eval()
+    with torch.no_grad():
+        return layers(torch.randn(1, 2, 8, 8).to(to))
+
+
+def checkpoint(to: str) -> torch.Tensor:
+    torch.manual_seed(1)
+    saved = nn.TransformerEncoderLayer(8, 2, 16, batch_first=True).state_dict()
+    model = nn.TransformerEncoderLayer(8, 2, 16, batch_first=True).to(to).eval()
+    model.load_state_dict(saved)
+    with torch.inference_mode():
+        return model(torch.ones(2, 3, 8, device=to)).clone()
+
+
 def sorting(to: str) -> torch.Tensor:
     torch.manual_seed(1)
     x = torch.randn(4, 9).to(to)
@@ -65,7 +81,7 @@ def training(to: str) -> torch.Tensor:
     return model.weight.detach()
 
 
-PROGRAMS = [mlp, attention, tables, sorting, training]
+PROGRAMS = [mlp, attention, tables, images, checkpoint, sorting, training]
 
 
 @pytest.mark.parametrize("program", PROGRAMS)
@@ -153,6 +169,16 @@ def test_inference_tensors_are_written_after_inference_mode_has_ended(dev: Any) 
         device.sleep_stream("sim", 1000)
         x = torch.ones(2, device="sim") + 1
     assert x.tolist() == [2, 2]
+
+
+def test_composite_operators_are_asynchronous_in_inference_mode(dev: Any) -> None:
+    x = torch.arange(6, device="sim").view(2, 3)
+    device.sleep_stream("sim", 1000)
+    with torch.inference_mode():
+        x.add_(1)
+        flat = x.t().reshape(6)
+        host = flat.cpu()
+    assert (host.device.type, host.tolist()) == ("cpu", [1, 4, 2, 5, 3, 6])
 
 
 def test_in_place_reshapes_change_the_shape_at_once(dev: Any) -> None:

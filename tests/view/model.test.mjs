@@ -153,6 +153,11 @@ test("errors name program, op and what is wrong", () => {
 	assert.throws(() => M.compile(P([graph("a", [node("s", { deps: ["t"] }), node("t", { deps: ["s"] })])])), /circle/);
 });
 
+test("what is left out has the format's default: streams do not block, copies are queued and go by their buffers", () => {
+	const p = { id: "t", streams: { a: {} }, buffers: { x: { bytes: 8, mem: "device" }, p: { bytes: 8, mem: "pageable" } }, ops: [{ op: "memcpy", stream: "a", src: whole("x", 8), dst: whole("p", 8) }, { op: "host_read", range: whole("p", 8) }, { op: "launch", stream: "legacy", writes: [whole("x", 8)] }] };
+	assert.deepEqual(M.verdict(p).pairs, [[0, 1], [0, 2]]);
+});
+
 // ── why ──
 test("gaps name their cause: host late, this event, drained", () => {
 	const { c, T } = times([run("a", "p"), rec("a", "e"), wait("b", "e"), run("b", "q"), { op: "host_work", name: "h", us: 400 }, run("b", "r"), run("a", "s", [], [], 300)]);

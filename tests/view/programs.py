@@ -164,7 +164,8 @@ class _Maker:
         return {"op": "stream_wait_value", "stream": self.stream(), "flag": self.r.choice("UV")}
 
 
+# fmt: off
 WEIGHTS = {
-    **{"launch": 12, "memcpy": 4, "memset": 2, "graph": 4, "agent": 3, "host_work": 1, "host_access": 3},
-    **{"record": 5, "wait": 5, "wait_stream": 3, "synchronize": 3, "device": 2, "allocator": 4},
+    "launch": 12, "memcpy": 4, "memset": 2, "graph": 4, "agent": 3, "host_work": 1, "host_access": 3,
+    "record": 5, "wait": 5, "wait_stream": 3, "synchronize": 3, "device": 2, "allocator": 4,
 }

@@ -9,10 +9,11 @@ from contextlib import AbstractContextManager, contextmanager
 import torch
 
 from refimpl.device.simulator.costs import CostModel
+from refimpl.device.simulator.graphs import CUDAGraph, graph
 from refimpl.device.simulator.machine import DEVICE
 from refimpl.device.simulator.ops import HostKind, HostStep, Kind, Observer, Op, Queue
 from refimpl.device.simulator.schedules import Adversary, Schedule, Timed
-from refimpl.device.simulator.streams import CUDAGraph, Event, Stream, graph
+from refimpl.device.simulator.streams import Event, Stream
 
 __all__ = [
     "Adversary",

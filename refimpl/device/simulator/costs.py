@@ -15,6 +15,7 @@ class CostModel:
 
     Args:
         launch_us: Host time to launch one op.
+        event_us: Host time of an event's first record, beyond that of a record: the event is made then.
         record_us: Host time of a record.
         wait_us: Host time of a wait; the host does not block.
         synchronize_us: Host time of a synchronize beyond the time it is blocked.
@@ -29,6 +30,7 @@ class CostModel:
     """
 
     launch_us: float = 7.0
+    event_us: float = 2.6
     record_us: float = 1.35
     wait_us: float = 1.4
     synchronize_us: float = 0.8
@@ -69,7 +71,7 @@ class CostModel:
             >>> CostModel().scaled(host=2).launch_us
             14.0
         """
-        hosts = ("launch_us", "record_us", "wait_us", "synchronize_us", "query_us", "graph_launch_us")
+        hosts = ("launch_us", "event_us", "record_us", "wait_us", "synchronize_us", "query_us", "graph_launch_us")
         times = {name: getattr(self, name) * host for name in hosts}
         times |= {name: getattr(self, name) * device for name in ("kernel_us", "copy_us")}
         rates = {

@@ -9,11 +9,12 @@ from typing import Any
 import torch
 from torch.utils._mode_utils import no_dispatch
 
-from refimpl.device.simulator.buffers import Access, Buffer, Memory, accesses, allocate
+from refimpl.device.simulator.actions import action_of, adopt, make_tensor, returned, seeded_actions
+from refimpl.device.simulator.buffers import Access, accesses
 from refimpl.device.simulator.copies import block, copy, read_blocking
 from refimpl.device.simulator.machine import DEVICE
-from refimpl.device.simulator.ops import Action, Kind
-from refimpl.device.simulator.plans import Operator, Outputs, Plan, Spec, operator, plan, written_and_read
+from refimpl.device.simulator.ops import Kind
+from refimpl.device.simulator.plans import Operator, Plan, Spec, operator, plan, written_and_read
 from refimpl.device.simulator.tensor import SimTensor
 
 aten = torch.ops.aten
@@ -29,6 +30,8 @@ def dispatch(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     if special is not None:
         return special(func, args, kwargs)
     op = operator(func)
+    if op.composite:
+        return func.decompose(*args, **kwargs)
     if op.view:
         return _wrap_views(func(*_unwrap(args, op), **kwargs), args[0])
     if op.reshapes:
@@ -37,92 +40,22 @@ def dispatch(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         args = (args[0], [_moved(i) for i in args[1]], *args[2:])
     call = plan(func, op, args, kwargs)
     if op.allocates:
-        return _new(call.outputs[0]) if call.outputs else None
+        return make_tensor(call.outputs[0]) if call.outputs else None
     inner_args = _unwrap(args, op)
     inner_kwargs = {name: _unwrap_one(value, op) for name, value in kwargs.items()} if kwargs else kwargs
     if inner_kwargs.get("device") is not None:
         inner_kwargs["device"] = "cpu"
     if call.outputs is None:
         return _run_blocking(func, op, call, (args, kwargs), (inner_args, inner_kwargs))
-    results, outs = _results(op, call.outputs, args, kwargs)
-    make = _seeding(func, inner_args, inner_kwargs, outs) if op.random else None
-    run = make() if make is not None else _action(func, inner_args, inner_kwargs, outs)
+    results, outs = returned(op, call.outputs, args, kwargs)
+    make = seeded_actions(func, inner_args, inner_kwargs, outs) if op.random else None
+    run = make() if make is not None else action_of(func, inner_args, inner_kwargs, outs)
 
     def ranges() -> tuple[tuple[Access, ...], tuple[Access, ...]]:
         return _ranges(op, args, kwargs, [r for at, r in zip(op.returned, results, strict=True) if at is None])
 
     DEVICE.launch(Kind.LAUNCH, op.name, DEVICE.costs.kernel(call.bytes, call.flops), run, ranges, make)
     return None if not results else results[0] if len(results) == 1 else tuple(results)
-
-
-def _results(
-    op: Operator, outputs: Outputs, args: tuple[Any, ...], kwargs: dict[str, Any]
-) -> tuple[list[Any], list[Any]]:
-    """What the call returns, and per return value the memory that its run has to fill: None for an argument."""
-    results: list[Any] = []
-    outs: list[Any] = []
-    for at, spec in zip(op.returned, outputs, strict=True):
-        if at is not None:
-            result: Any = kwargs[at] if isinstance(at, str) else args[at]
-            outs.append(None)
-        elif isinstance(spec, list):
-            result = [_new(one) for one in spec]
-            outs.append([one.simulated for one in result])
-        else:
-            result = _new(spec)
-            outs.append(None if result is None else result.simulated)
-        results.append(result)
-    return results, outs
-
-
-def _action(func: Any, args: list[Any], kwargs: dict[str, Any], outs: list[Any]) -> Action:
-    """What the device does when it gets there."""
-    if not any(out is not None for out in outs):
-        return lambda: func(*args, **kwargs)
-    if len(outs) == 1:
-        out = outs[0]
-        return lambda: _store(out, func(*args, **kwargs))
-
-    def run() -> None:
-        for out, value in zip(outs, func(*args, **kwargs), strict=True):
-            _store(out, value)
-
-    return run
-
-
-def _seeding(func: Any, args: list[Any], kwargs: dict[str, Any], outs: list[Any]) -> Callable[[], Action]:
-    """What makes the action of one run of a random operator: the seed is drawn then, in issue order, so that no
-    schedule changes its numbers."""
-    generator = kwargs.get("generator")
-    if generator is None:
-        generator = next((a for a in args if isinstance(a, torch.Generator)), DEVICE.generator)
-    plain_args = [None if isinstance(a, torch.Generator) else a for a in args]
-    plain_kwargs = {name: None if name == "generator" else value for name, value in kwargs.items()}
-    action = _action(func, plain_args, plain_kwargs, outs)
-
-    def make() -> Action:
-        seed = int(torch.randint(2**62, (), generator=generator, device="cpu"))
-        return lambda: _seeded(action, seed)
-
-    return make
-
-
-def _seeded(action: Action, seed: int) -> None:
-    default = torch.default_generator
-    state = default.get_state()
-    default.manual_seed(seed)
-    try:
-        action()
-    finally:
-        default.set_state(state)
-
-
-def _store(out: Any, value: Any) -> None:
-    if isinstance(out, list):
-        for one, got in zip(out, value, strict=True):
-            one.copy_(got)
-    elif out is not None:
-        out.copy_(value)
 
 
 def _run_blocking(func: Any, op: Operator, call: Plan, outer: tuple[Any, Any], inner: tuple[Any, Any]) -> Any:
@@ -142,7 +75,7 @@ def _run_blocking(func: Any, op: Operator, call: Plan, outer: tuple[Any, Any], i
     values = got[0] if len(op.returned) > 1 else (got[0],)
     args, kwargs = outer
     results = [
-        _argument(at, args, kwargs) if at is not None else _adopt(value)
+        _argument(at, args, kwargs) if at is not None else adopt(value)
         for at, value in zip(op.returned, values, strict=True)
     ]
     return None if not results else results[0] if len(results) == 1 else tuple(results)
@@ -162,22 +95,11 @@ def _argument(at: int | str, args: Any, kwargs: Any) -> Any:
     return kwargs[at] if isinstance(at, str) else args[at]
 
 
-def _new(spec: Spec | list[Spec] | None) -> Any:
-    if not isinstance(spec, Spec):
-        return None
-    inner, buffer = allocate(spec.shape, spec.stride, spec.dtype, DEVICE.current.id)
-    for observer in DEVICE.observers:
-        observer.on_allocate(buffer)
-    return SimTensor(inner, buffer)
-
-
-def _adopt(value: Any) -> Any:
-    if isinstance(value, torch.Tensor):
-        return SimTensor(value, Buffer(value.untyped_storage().nbytes(), Memory.DEVICE, DEVICE.current.id))
-    return [_adopt(item) for item in value] if isinstance(value, (list, tuple)) else value
-
-
 def _wrap_views(result: Any, base: SimTensor) -> Any:
+    """Shells for views of `base`; one of a normal tensor is a normal tensor in inference mode too."""
+    if torch.is_inference_mode_enabled() and not base.is_inference():
+        with torch.inference_mode(False):
+            return _wrap_views(result, base)
     if isinstance(result, torch.Tensor):
         return SimTensor(result, base.buffer)
     return [SimTensor(item, base.buffer) for item in result]
@@ -243,7 +165,7 @@ def _to_copy(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     )
     spec = specs.outputs[0] if specs.outputs else None
     if device.type == "sim":
-        target = _new(spec)
+        target = make_tensor(spec)
     elif isinstance(spec, Spec) and device.type == "cpu":
         target = torch.empty_strided(spec.shape, spec.stride, dtype=spec.dtype, device="cpu").zero_()
         if non_blocking:
@@ -285,6 +207,7 @@ _SPECIAL: dict[Any, Callable[[Any, tuple[Any, ...], dict[str, Any]], Any]] = {
     aten._local_scalar_dense.default: _item,
     aten._fused_sdp_choice.default: _attention_choice,
     aten.resize_.default: _unsupported,
+    aten.resize_as_.default: _unsupported,
     aten.set_.source_Storage: _unsupported,
     aten.set_.source_Tensor: _unsupported,
     aten.set_.source_Storage_storage_offset: _unsupported,

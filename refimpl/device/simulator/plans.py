@@ -72,6 +72,7 @@ class Operator:
 
     Attributes:
         name: Short name, such as "add".
+        composite: It is written in terms of other operators, which arrive one by one except in inference mode.
         view: Its result aliases an argument, and no device work is needed.
         reshapes: It changes its first argument's shape or strides, and no bytes.
         allocates: It makes memory and does no work.
@@ -86,6 +87,7 @@ class Operator:
     def __init__(self, func: Any) -> None:
         schema = func._schema
         self.name = str(func.overloadpacket.__name__)
+        self.composite = torch._C._dispatch_has_kernel_for_dispatch_key(func.name(), "CompositeImplicitAutograd")
         self.view = func.is_view or func in _ALIASING
         self.reshapes = torch.Tag.inplace_view in func.tags
         self.allocates = func in _ALLOCATING

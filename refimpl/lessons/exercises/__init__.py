@@ -8,8 +8,10 @@ from refimpl.lessons.exercise import Exercise
 
 def exercises() -> dict[str, Exercise]:
     """Every exercise by ``chapter/name``, in the order of the chapters' modules."""
-    found = {}
+    found: dict[str, Exercise] = {}
     for module in iter_modules(__path__):
         chapter = import_module(f"{__name__}.{module.name}")
-        found |= {f"{module.name}/{value.name}": value for value in vars(chapter).values() if isinstance(value, Exercise)}
+        found |= {
+            f"{module.name}/{value.name}": value for value in vars(chapter).values() if isinstance(value, Exercise)
+        }
     return found

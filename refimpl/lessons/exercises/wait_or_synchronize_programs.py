@@ -85,7 +85,9 @@ def _second_reader(steps: int) -> Program:
             ops.append(_wait("schedule", n))
         ops += [
             Launch(stream="plan", name=f"plan {n}", reads=(_LENS,), writes=(_row("plan_lens", n),), us=40.0, step=n),
-            Launch(stream="schedule", name=f"prepare {n}", reads=(_LENS,), writes=(_row("batch_lens", n),), us=40.0, step=n),
+            Launch(
+                stream="schedule", name=f"prepare {n}", reads=(_LENS,), writes=(_row("batch_lens", n),), us=40.0, step=n
+            ),
             HostWork(name=f"build {n}", us=1000.0, step=n),
             StreamWaitStream(stream="forward", on="schedule", step=n),
             StreamWaitStream(stream="forward", on="plan", step=n),
