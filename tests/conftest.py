@@ -1,14 +1,21 @@
-"""What every test may lean on: where the repository is, and a process that runs refimpl's command line."""
+"""What every test may lean on: where the repository is, refimpl's command line as a process, and a browser."""
 
 import os
+import shutil
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from playwright.sync_api import Browser, sync_playwright
 
 ROOT = Path(__file__).parents[1]
+FLAGS = [
+    *["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"],
+    *["--disable-background-networking", "--disable-component-update", "--disable-sync"],
+    "--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1",
+]
 
 
 @pytest.fixture
@@ -21,3 +28,16 @@ def refimpl() -> Callable[..., subprocess.CompletedProcess[str]]:
         return subprocess.run(command, capture_output=True, text=True, env=env, timeout=300, check=False, **options)
 
     return run
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    """An installed Chromium; playwright's own download is not needed."""
+    names = os.environ.get("CHROMIUM", "chromium chromium-browser google-chrome google-chrome-stable").split()
+    found = next((path for path in map(shutil.which, names) if path), None)
+    if found is None:
+        pytest.fail(f"none of {', '.join(names)} is installed: `make browser` finds or installs one")
+    with sync_playwright() as playwright:
+        launched = playwright.chromium.launch(executable_path=found, args=FLAGS)
+        yield launched
+        launched.close()

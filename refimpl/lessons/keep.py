@@ -7,7 +7,10 @@ from typing import Any
 
 from refimpl.lessons import results
 from refimpl.lessons.provenance import this_machine
+from refimpl.lessons.sources import ROOT
+from refimpl.view.plot import Picture
 
+PICTURES = ROOT / "book" / "_static"
 KEEP_VARIABLE = "STREAM_ORDER_KEEP"
 """Set by the runner, to the notebook's name, when it replaces the committed outputs."""
 
@@ -34,3 +37,17 @@ def keep(name: str, data: Mapping[str, Any]) -> Path | None:
         torch=machine.torch,
         command=f"python -m refimpl notebooks run {notebook}",
     )
+
+
+def keep_picture(name: str, picture: Picture) -> Path | None:
+    """Write ``book/_static/NAME.png`` under the same condition as ``keep``: a picture of a measured run.
+
+    Args:
+        name: of the file, without its ending.
+        picture: what to draw.
+    """
+    if not os.environ.get(KEEP_VARIABLE) or this_machine().kind != "cuda":
+        return None
+    file = PICTURES / f"{name}.png"
+    picture.save(file)
+    return file

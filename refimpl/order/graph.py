@@ -286,7 +286,7 @@ class _Builder:
             block = self.block_of.get(op.buf)
             for stream in self.users.pop(op.buf, []):
                 if block is not None:
-                    # The allocator looks at the stream; nothing promises that this is an action that legacy's streams await.
+                    # No action of the stream: nothing promises that blocking streams await a mark on legacy.
                     mark = self.graph.add(i, self.lane(stream), f"allocator's mark on {stream}", self.before(stream))
                     self.pending.setdefault(block, []).append(mark)
         elif op.block is not None:

@@ -79,9 +79,15 @@ class History:
 
     def own(self, buf: str, block: str) -> None:
         """From here on ``buf`` lives in ``block``: an unordered use by a former owner is a race with its uses."""
+        former = self._memories.get(self._block_of.get(buf, buf))
+        if former is not None:
+            self._unlist(cell for cell in former.cells if cell.range.buf == buf)
         self._block_of[buf] = block
-        for r in [r for r in self._cells if r.buf == buf]:
-            del self._cells[r]
+        memory = self._memories.get(block)
+        if memory is not None:  # or each owner would leave cells that all later owners are compared with
+            dead = {cell for cell in memory.cells if cell.is_empty()}
+            memory.drop(dead)
+            self._unlist(dead)
 
     def _read_slowly(self, cell: Cell, clock: Clock, point: Point) -> None:
         for write in cell.older:
@@ -115,11 +121,19 @@ class History:
 
     def _sweep(self, host_clock: Clock) -> None:
         """Forget ranges whose accesses the host has seen end: every later call comes after them."""
-        dead = {cell for memory in self._memories.values() for cell in memory.cells if _seen(cell, host_clock)}
-        for memory in self._memories.values():
+        for name, memory in list(self._memories.items()):
+            dead = {cell for cell in memory.cells if _seen(cell, host_clock)}
             memory.drop(dead)
-        self._cells = {r: cell for r, cell in self._cells.items() if cell not in dead}
+            self._unlist(dead)
+            if not memory.cells:
+                del self._memories[name]
         self._sweep_at = max(SWEEP_AT, 2 * len(self._cells))
+
+    def _unlist(self, dropped: Iterable[Cell]) -> None:
+        """In place, since ``touch`` holds the dictionary while it makes new cells."""
+        for cell in dropped:
+            if self._cells.get(cell.range) is cell:
+                del self._cells[cell.range]
 
     def _report(self, kind: Hazard, cell: Cell, first: Point, r: Range, second: Point) -> None:
         key = (first.code, first.line, first.name, second.code, second.line, second.name)

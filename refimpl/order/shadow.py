@@ -46,11 +46,9 @@ class Cell:
             yield self.write
         yield from self.older
 
-    def clear(self) -> None:
-        """Forget all accesses: a later write of the same bytes, ordered after them, stands for them."""
-        self.write = None
-        self.older.clear()
-        self.reads.clear()
+    def is_empty(self) -> bool:
+        """True when no later access can race with what is kept here."""
+        return self.write is None and not self.older and not self.reads
 
 
 class Memory:

@@ -3,6 +3,7 @@
 from refimpl.timeline.accounts import Accounts, Blocked, LaneAccount, accounts, table
 from refimpl.timeline.chrome import to_chrome
 from refimpl.timeline.costs import Costs
+from refimpl.timeline.crop import crop
 from refimpl.timeline.edges import Edge, drawn_edges, event_edges
 from refimpl.timeline.idle import Idle, gaps
 from refimpl.timeline.names import stem
@@ -17,6 +18,7 @@ __all__ = [
     "Idle",
     "LaneAccount",
     "accounts",
+    "crop",
     "drawn_edges",
     "event_edges",
     "from_profiler",

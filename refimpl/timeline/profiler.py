@@ -15,13 +15,13 @@ import os
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from typing import Any
 
 from refimpl.program import Span, SpanKind, Trace, TraceSource, UserError
 from refimpl.timeline.annotations import Annotations, lane_of, own_name
 from refimpl.timeline.chrome_file import Event, device_name, read_events, source_name
-from refimpl.timeline.intervals import Interval, rest
+from refimpl.timeline.crop import shifted
+from refimpl.timeline.intervals import Interval, Overlapping, rest
 
 _GPU_WORK = ("kernel", "gpu_memcpy", "gpu_memset")
 _CALLS = ("cuda_runtime", "cuda_driver", "hip_runtime")
@@ -43,8 +43,9 @@ def from_profiler(
     GPU work lies on the lane that a ``lane:…`` annotation around its launch names; else on that of its stream, which
     is the given one, the one under which most of the stream's work was launched, or ``"stream 7"``. ``submit_us``
     and ``ready_us`` are the launch call's. On the host lane lie the calls that block and the innermost annotations,
-    the latter without the time that a call in them blocks. Waits of streams are there when the profiler ran with
-    ``enable_cuda_sync_events=True``; which record a wait took is not in such a file.
+    the latter without the time that a call in them blocks. Waits of streams are not in it: the profiler's
+    ``Stream Wait Event`` slices have the times of the host's call, and do not say which record was taken. With
+    ``enable_cuda_sync_events=True`` a blocking call is named by the number of its event.
 
     Args:
         source: a ``.json`` or ``.json.gz`` file, or the parsed JSON.
@@ -68,11 +69,7 @@ def from_profiler(
     calls = {event.correlation: event for event in events if event.category in _CALLS and event.correlation is not None}
     work = [event for event in events if event.category in _GPU_WORK]
     names = _lane_names(work, calls, notes, lanes or {})
-    spans = [
-        *_gpu_spans(work, calls, notes, names, merge_launches),
-        *_stream_waits(events, names),
-        *_host_spans(events, notes),
-    ]
+    spans = [*_gpu_spans(work, calls, notes, names, merge_launches), *_host_spans(events, notes)]
     if not spans:
         raise UserError(
             f"{source_name(source)} shows neither GPU work nor annotations; profile with ProfilerActivity.CUDA"
@@ -109,28 +106,42 @@ def _gpu_spans(
 def _gpu_span(parts: list[Event], call: Event | None, notes: Annotations, names: Mapping[int, str]) -> Span:
     first, around = parts[0], notes.around(call)
     lane = lane_of(around) or names[first.stream]
-    name = own_name(around) or (first.name if len(parts) == 1 else f"graph of {len(parts)} kernels")
+    name = own_name(around) or (_short(first.name) if len(parts) == 1 else "graph")
     times = (call.start, call.end) if call is not None else (None, None)
     return Span(lane, name, SpanKind.RUN, first.start, max(part.end for part in parts), None, *times)
 
 
-def _stream_waits(events: list[Event], names: Mapping[int, str]) -> list[Span]:
-    return [
-        Span(names[e.stream], f"wait(event {e.args.get('wait_on_cuda_event_id', '?')})", SpanKind.WAIT, e.start, e.end)
-        for e in events
-        if e.category == "cuda_sync" and e.name == "Stream Wait Event" and e.stream in names
-    ]
+def _short(name: str) -> str:
+    """A kernel's name without its return type, namespaces and arguments; a copy's without its explanation.
+
+    Example:
+        >>> _short("void at::(anonymous namespace)::gather<2, Sum<long> >(int)"), _short("Memcpy DtoH (Device -> Host)")
+        ('gather', 'Memcpy DtoH')
+    """
+    plain = name.replace("(anonymous namespace)::", "")
+    head = re.split(r"[<(]", plain, maxsplit=1)[0].strip()
+    if name.startswith(("Memcpy", "Memset")):
+        return head
+    return head.split("::")[-1].split(" ")[-1] or name
 
 
 def _host_spans(events: list[Event], notes: Annotations) -> list[Span]:
     """Blocking calls, and the innermost annotations with the blocking calls cut out of them."""
-    held = [e for e in events if e.category in _CALLS and _HOLDS.match(e.name)]
     main = _main_thread(events)
-    spans = [Span(_host_lane(e, main), _held_name(e, notes), SpanKind.BLOCKED, e.start, e.end) for e in held]
+    held: dict[Any, list[Span]] = {}
+    numbers = {e.correlation: e.args.get("wait_on_cuda_event_id") for e in events if e.category == "cuda_sync"}
+    for e in events:
+        if e.category in _CALLS and _HOLDS.match(e.name):
+            name = _held_name(e, notes, numbers.get(e.correlation))
+            blocked = Span(_host_lane(e, main), name, SpanKind.BLOCKED, e.start, e.end)
+            held.setdefault(e.thread, []).append(blocked)
+    spans = [span for blocked in held.values() for span in blocked]
+    by_time = {thread: Overlapping(blocked) for thread, blocked in held.items()}
     for note in notes.innermost():
         if not note.name.startswith(_NAMED_HOLD):
-            holes = [(e.start, e.end) for e in held if e.thread == note.thread]
-            spans += [_host_span(note, part, main) for part in rest(holes, (note.start, note.end))]
+            whole = (note.start, note.end)
+            holes = by_time[note.thread].within(whole) if note.thread in by_time else []
+            spans += [_host_span(note, part, main) for part in rest([(s.start_us, s.end_us) for s in holes], whole)]
     return spans
 
 
@@ -150,33 +161,21 @@ def _host_lane(event: Event, main: Any) -> str:
     return "host" if event.thread == main else f"thread {event.thread[1]}"
 
 
-def _held_name(event: Event, notes: Annotations) -> str:
-    """The annotation that names the call, else the call with the annotation that it stands in."""
+def _held_name(event: Event, notes: Annotations, number: object) -> str:
+    """The annotation that names the call, else the call with its event's number or the annotation that it stands in."""
     around = own_name(notes.around(event))
     if around is not None and around.startswith(_NAMED_HOLD):
         return around
     match = _HOLDS.match(event.name)
-    call = f"synchronize({(match.group(1) or '').lower()})" if match and match.group(1) else event.name
+    what = (match.group(1) or "").lower() if match else ""
+    call = f"synchronize({what}{'' if number is None else f' {number}'})" if what else event.name
     return call if around is None else f"{call} in {around}"
 
 
 def _trace(spans: list[Span], device: str) -> Trace:
     """The spans in order of time, from 0."""
-    zero = min(us for s in spans for us in (s.start_us, s.submit_us) if us is not None)
-
-    def shifted(us: float | None) -> float | None:
-        return None if us is None else us - zero
-
-    moved = [
-        replace(
-            s,
-            start_us=s.start_us - zero,
-            end_us=s.end_us - zero,
-            submit_us=shifted(s.submit_us),
-            ready_us=shifted(s.ready_us),
-        )
-        for s in sorted(spans, key=lambda s: (s.start_us, s.end_us))
-    ]
-    used = dict.fromkeys(["host", *(s.lane for s in moved)])
+    used = dict.fromkeys(["host", *(s.lane for s in sorted(spans, key=lambda s: s.start_us))])
     lanes = (*(lane for lane in _FIRST if lane in used), *(lane for lane in used if lane not in _FIRST))
-    return Trace(lanes, tuple(moved), TraceSource.MEASURED, device)
+    zero = min(us for s in spans for us in (s.start_us, s.submit_us) if us is not None)
+    ordered = sorted(spans, key=lambda s: (s.start_us, s.end_us))
+    return shifted(Trace(lanes, tuple(ordered), TraceSource.MEASURED, device), -zero)

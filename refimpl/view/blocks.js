@@ -9,7 +9,7 @@ const m11 = (t) => measure(t, 11), bold11 = (t) => measure(t, 11, 650);
 
 export function drawLanes(f) {
 	const { L, S, M } = f;
-	for (const lane of M.c.lanes) {
+	for (const lane of f.lanes) {
 		const r = f.row(lane), what = laneState(M, lane, S.now), g = f.group(`lane ${lane}`, f.layer.frame, { a: text("b halo"), b: text("s m halo") });
 		const fill = `color-mix(in srgb,${f.paint(lane)} 9%,transparent)`;
 		const b = f.group(`band ${lane}`, f.layer.bands, { r: ["rect", { rx: 5, fill }] }, (x) => { x.el.onpointermove = (e) => f.on.gap(lane, e); x.el.onpointerleave = f.on.leave; });
@@ -75,7 +75,8 @@ export function drawSteps(f) {
 	const { L, M, U } = f, now = f.spec.step_op ? beats(f, M) : [], was = f.was && now.length > 1 ? beats(f, f.was) : null;
 	if (now.length < 2) return;
 	let n = now.length - 1;
-	if (was) while (n > 1 && !(was[n] !== undefined && Math.max(f.X(now[n]), f.X(was[n])) <= L.right - 128)) n--;
+	const differ = (k) => Math.abs(f.X(now[k]) - f.X(was[k])) >= 5, fits = (k) => was[k] !== undefined && Math.max(f.X(now[k]), f.X(was[k])) <= L.right - (differ(k) ? 128 : 0);
+	if (was) while (n > 1 && !fits(n)) n--;
 	const rows = [[now, f.label, ""], ...(was ? [[was, f.wasLabel, "was: "]] : [])];
 	rows.forEach(([at, what, pre], k) => {
 		const y = L.steps + k * 18, last = was ? n : at.length - 1;

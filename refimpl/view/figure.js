@@ -27,9 +27,11 @@ export class Figure {
 
 	// ── where things are ──
 	X(t) { return this.L.left + ((t - this.S.t0) / this.S.span) * this.L.width; }
+	/** Where a pointer is, from the picture's left edge. */
+	px(e) { return e.clientX - this.svg.getBoundingClientRect().left; }
 	time(x) { return this.S.t0 + ((x - this.L.left) / this.L.width) * this.S.span; }
 	row(lane) { return this.L.rows.get(lane); }
-	rank(lane) { return this.M.c.lanes.indexOf(lane); }
+	rank(lane) { return this.lanes.indexOf(lane); }
 	/** The box of an op: its lane's row, or its share of it where branches of a graph run side by side. */
 	box(v) {
 		const r = this.row(v.lane), n = v.slots ?? 1, h = r.h / n, y = r.y + h * (v.slot ?? 0);

@@ -24,6 +24,12 @@ const LANE_ORDER = [HOST, "schedule", "plan", "forward", "copy"];
 /** "verify_done 3" is of the family "verify_done". @param {string} name */
 export const stem = (name) => name.replace(/[ _#-]?\d+(?=\)?$)/, "") || name;
 
+/** Lanes top to bottom, each once, the host always first. @param {string[]} lanes */
+export function sortLanes(lanes) {
+	const rank = (l) => LANE_ORDER.indexOf(l) + 1 || (l.startsWith("agent ") ? 99 : 50);
+	return [...new Set([HOST, ...lanes])].sort((p, q) => rank(p) - rank(q));
+}
+
 /** Lower a program; a field that is left out has the default of refimpl.program. @param {any} program @returns {Compiled} */
 export function compile(program) {
 	return new Lowering(program).result();
@@ -255,8 +261,7 @@ class Lowering {
 
 	// ── what runs at all, and in which order ──
 	result() {
-		const { ops } = this, used = new Set(ops.map((o) => o.lane)), rank = (l) => (LANE_ORDER.indexOf(l) + 1 || (/^agent /.test(l) ? 99 : 50));
-		const lanes = [HOST, ...[...used].filter((l) => l !== HOST).sort((p, q) => rank(p) - rank(q))];
+		const { ops } = this, lanes = sortLanes(ops.map((o) => o.lane));
 		const chains = [...new Set([HOST, ...ops.map((o) => o.chain)])], c = { ops, lanes, chains, ...runOrder(ops), at: [] };
 		const count = chains.map(() => 0), index = new Map(chains.map((x, k) => [x, k]));
 		for (const o of ops) { o.k = index.get(o.chain); c.at.push(++count[o.k]); }

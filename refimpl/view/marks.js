@@ -71,7 +71,7 @@ function hazardArc(f, A, B, xa, xb) {
 }
 /** Where a gutter has room for a word: on a narrow screen the lane's name and state stand at its left. */
 function pillStart(f, y) {
-	const { L, M, S } = f, below = L.narrow ? M.c.lanes.find((l) => f.row(l).y - y > 0 && f.row(l).y - y < 28) : undefined;
+	const { L, M, S } = f, below = L.narrow ? f.lanes.find((l) => f.row(l).y - y > 0 && f.row(l).y - y < 28) : undefined;
 	return below === undefined ? L.left : L.left + measure(below, 12, 650) + measure(laneState(M, below, S.now), 11) + 22;
 }
 export function drawHazards(f) {

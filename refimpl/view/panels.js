@@ -29,7 +29,9 @@ export function helpDialog() {
 export function numbersTable({ all, spec, U, L, hero, on, before }) {
 	const accounts = [...all.values()].map((m) => m.acc), top = Math.max(...accounts.map((a) => a.step)), base = all.get(before), per = accounts.every((a) => a.perStep), W = (us) => `--w:${(us / top).toFixed(3)}`, pct = (x) => `${Math.round(x * 100)} %`;
 	const head = per ? ["per step, simulated", "step time"] : ["simulated", "time"];
-	const cols = [[L.right < 900 ? head[0].replace(", simulated", "") : head[0], 15, 29], [head[1], 26, 20], ["host blocked", 31, 19], [`${hero} idle`, 11, 0], ["GPU idle", 10, 19], ["races", 7, 13]].filter((x) => !L.narrow || x[2]);
+	// widths in per cent: a wide picture, one in a column of text, a phone
+	const cols = [[L.right < 900 ? head[0].replace(", simulated", "") : head[0], 15, 17, 29], [head[1], 26, 27, 20], ["host blocked", 31, 22, 19], [`${hero} idle`, 11, 15, 0], ["GPU idle", 10, 12, 19], ["races", 7, 7, 13]].filter((x) => !L.narrow || x[3]);
+	const size = L.narrow ? 3 : L.right < 900 ? 2 : 1;
 	const row = (v) => {
 		const { acc: a, families, c } = all.get(v.id), chosen = v.id === on, d = chosen && base ? a.step - base.acc.step : 0, t = heldBy(all.get(v.id), spec.topic), some = a.step / 250;
 		const most = Object.entries(a.blockedBy).sort((p, q) => q[1] - p[1])[0], where = t > some ? spec.topic.filter((k) => a.blockedBy[k] > some).join(", ") : most && most[1] > some ? most[0] : "";
@@ -38,5 +40,5 @@ export function numbersTable({ all, spec, U, L, hero, on, before }) {
 			+ `<td><span class="tl-n">${U.text(a.blocked)}</span><span class="tl-m hatch" style="${W(t)}"></span><span class="tl-m soft" style="${W(a.blocked - t)}"></span><span class="tl-d wide">${where ? `${t > some && a.blocked - t > some ? `${U.text(t)} ` : ""}on ${esc(where)}` : ""}</span></td>`
 			+ `<td class="wide">${pct(a.heroIdle)}</td><td>${pct(a.idle)}</td><td${families.length ? ' class="bad"' : ""}>${c.never.size ? "stuck" : families.length}</td></tr>`;
 	};
-	return `<caption class="tl-sr">Simulated: ${esc(spec.title)}</caption><colgroup>${cols.map((x) => `<col style="width:${x[L.narrow ? 2 : 1]}%">`).join("")}</colgroup><thead><tr>${cols.map((x) => `<th scope="col">${esc(L.narrow ? x[0].replace("host ", "") : x[0])}</th>`).join("")}</tr></thead><tbody>${spec.variants.map(row).join("")}</tbody>`;
+	return `<caption class="tl-sr">Simulated: ${esc(spec.title)}</caption><colgroup>${cols.map((x) => `<col style="width:${x[size]}%">`).join("")}</colgroup><thead><tr>${cols.map((x) => `<th scope="col">${esc(L.narrow ? x[0].replace("host ", "") : x[0])}</th>`).join("")}</tr></thead><tbody>${spec.variants.map(row).join("")}</tbody>`;
 }

@@ -61,7 +61,7 @@ class Picture:
 def plot(
     trace: Trace,
     program: Program | None = None,
-    races: Sequence[Race] = (),
+    races: Sequence[Race] | None = None,
     ax: "Axes | None" = None,
     title: str = "",
     window: tuple[float, float] | None = None,
@@ -74,7 +74,7 @@ def plot(
     Args:
         trace: scheduled, simulated or measured.
         program: what ran; without it there are no arrows from record to wait.
-        races: hazards of that program to mark, from ``refimpl.order.check(program).races``.
+        races: hazards of that program to mark, from ``refimpl.order.check(program).races``; None when not checked.
         ax: where to draw, instead of on a new figure.
         title: the claim that the picture makes.
         window: from and to in microseconds; all of the trace when None.
@@ -90,7 +90,7 @@ def plot(
     """
     panel = _panel(trace, program, races, window, topic, step_op, name="")
     figure = panel.draw(ax) if ax is not None else _figure([panel], title, width, source_words(trace))
-    return Picture(figure, f"{title} {alt_text(trace, races)}".strip())
+    return Picture(figure, _sentence(title) + alt_text(trace, races))
 
 
 def compare(
@@ -116,19 +116,19 @@ def compare(
     if not traces:
         raise UserError("compare needs at least one trace")
     window = window or (0.0, max(trace.end_us for trace in traces.values()))
-    panels, alts = [], [title] if title else []
+    panels, alts = [], []
     for name, trace in traces.items():
-        hazards = (races or {}).get(name, ())
+        hazards = (races or {}).get(name)
         panels.append(_panel(trace, (programs or {}).get(name), hazards, window, topic, step_op, name))
         alts.append(f"{name}: {alt_text(trace, hazards)}")
     sources = "; ".join(dict.fromkeys(source_words(trace) for trace in traces.values()))
-    return Picture(_figure(panels, title, width, sources), " ".join(alts))
+    return Picture(_figure(panels, title, width, sources), _sentence(title) + " ".join(alts))
 
 
 def _panel(
     trace: Trace,
     program: Program | None,
-    races: Sequence[Race],
+    races: Sequence[Race] | None,
     window: tuple[float, float] | None,
     topic: Sequence[str] | None,
     step_op: str | None,
@@ -137,11 +137,17 @@ def _panel(
     try:
         from refimpl.view.plot_panel import Panel
     except ModuleNotFoundError as error:
+        if not (error.name or "").startswith("matplotlib"):
+            raise
         raise UserError(f"a picture needs matplotlib ({error.name} is missing): pip install 'refimpl[book]'") from None
     low, high = window or (0.0, trace.end_us)
     if not trace.spans or high <= low:
         raise UserError(f"there is nothing to draw: {len(trace.spans)} spans, window from {low} to {high} µs")
-    return Panel(trace, program, tuple(races), (low, high), topic, step_op, name)
+    return Panel(trace, program, tuple(races or ()), (low, high), topic, step_op, name)
+
+
+def _sentence(title: str) -> str:
+    return "" if not title else f"{title} " if title.endswith((".", "?", "!")) else f"{title}. "
 
 
 def _figure(panels: "Sequence[Panel]", title: str, width: float, source: str) -> "Figure":

@@ -16,6 +16,7 @@ from refimpl.view.plot_layout import GUTTER, HAZARD, HAZARD_TEXT, INK, LANE, PAL
 
 _STEPS = 0.44
 _NUDGE = 0.035
+_STROKE = 0.028
 _DASHES = (0, (3, 1.6))
 _PLATE = {"boxstyle": "square,pad=0.15", "facecolor": "white", "edgecolor": "none"}
 
@@ -109,11 +110,14 @@ class _Drawing:
             canvas.text(label.x, row.slot(*places[bar]).middle, label.text, **style)
 
     def bar(self, bar: Span, row: Row, colour: str) -> None:
-        times = (bar.start_us, bar.end_us)
+        """A bar, hatched where the host is held; one too short to be seen is drawn as wide as a stroke."""
+        least = _STROKE * self.canvas.us_per_inch
+        times = (bar.start_us, max(bar.end_us, bar.start_us + least))
         if bar.kind is SpanKind.BLOCKED:
             self.canvas.box(times, row.top, row.end, facecolor="white", edgecolor=colour, hatch="/////", linewidth=0.9)
         else:
-            self.canvas.box(times, row.top, row.end, facecolor=colour, edgecolor="white", linewidth=0.6)
+            edge = ("white", 0.6) if bar.us > 2 * least else (colour, 0.0)
+            self.canvas.box(times, row.top, row.end, facecolor=colour, edgecolor=edge[0], linewidth=edge[1])
 
     # ── records, waits and the arrows between ──
 

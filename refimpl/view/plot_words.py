@@ -29,25 +29,26 @@ def duration_words(us: float) -> str:
     return f"{us / 1000:.2f} ms" if us >= 1000 else f"{us:.0f} µs"
 
 
-def alt_text(trace: Trace, races: Sequence[Race] = ()) -> str:
+def alt_text(trace: Trace, races: Sequence[Race] | None = None) -> str:
     """The picture in words: its lanes, the order of the first step, what holds the host, which streams wait, the
     hazards.
 
     Args:
         trace: what is drawn.
-        races: the hazards drawn on it.
+        races: the hazards drawn on it; None when the order was not checked, and then nothing is said of hazards.
 
     Example:
         >>> from refimpl.program import TraceSource
         >>> verify = Span("forward", "verify 0", SpanKind.RUN, 0, 1500)
-        >>> alt_text(Trace(("host", "forward"), (verify,), TraceSource.SCHEDULED)).split(". ")[2:]
+        >>> alt_text(Trace(("host", "forward"), (verify,), TraceSource.SCHEDULED), races=()).split(". ")[2:]
         ['In order of start: verify (forward)', 'No hazard.']
     """
     parts = [f"Timeline of {duration_words(trace.end_us)}, {source_words(trace)}.", f"Lanes: {', '.join(trace.lanes)}."]
-    parts += [_order(trace), *_blocked(trace), *_waits(trace), *map(_hazard, races[:3])]
-    if len(races) > 3:
-        parts.append(f"{len(races) - 3} more hazards.")
-    return " ".join(part for part in [*parts, "" if races else "No hazard."] if part)
+    parts += [_order(trace), *_blocked(trace), *_waits(trace)]
+    if races is not None:
+        parts += [*map(_hazard, races[:3]), *([f"{len(races) - 3} more hazards."] if len(races) > 3 else [])]
+        parts += [] if races else ["No hazard."]
+    return " ".join(part for part in parts if part)
 
 
 def _order(trace: Trace) -> str:

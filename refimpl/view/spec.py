@@ -16,7 +16,8 @@ def spec_of(shown: Shown) -> dict[str, Any]:
         TypeError: neither an Explorable, nor a Program, nor their JSON.
     """
     if isinstance(shown, Explorable):
-        return shown.to_json()
+        # a notebook is saved with its keys sorted, and the sliders have an order of their own
+        return {**shown.to_json(), "sliders": list(shown.params)}
     if isinstance(shown, Program):
         return program_to_json(shown)
     if isinstance(shown, Mapping) and ("variants" in shown or "ops" in shown):

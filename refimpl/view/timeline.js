@@ -3,12 +3,14 @@
  * reader has changed; the model is in model.js, the picture in figure.js, the sentences in words.js. Plain ES modules, no dependencies.
  */
 import { clamp, ease, esc, html, layout, lerp, units } from "./dom.js";
+import { sortLanes } from "./lower.js";
 import { isWork } from "./order.js";
 import { beatOps } from "./accounts.js";
 import { bounds, complete, isBlock, question, solve, structure } from "./solve.js";
 import { card, facts, forcedAnswer, inWords, laneState, narrate, opWords, orderAnswer, why } from "./words.js";
 import { EDGE_MS } from "./marks.js";
 import { Figure } from "./figure.js";
+import { keyboard, pointer } from "./gestures.js";
 import { helpDialog, keysHint, numbersTable } from "./panels.js";
 
 const TWEEN_MS = 480, MAX_ZOOM = 64;
@@ -26,8 +28,9 @@ export function mount(root, json) {
 	const solved = (id, force = false) => solve(structures.get(id), S.us, spec, force), variant = () => spec.variants.find((v) => v.id === S.variant), label = (id) => spec.variants.find((v) => v.id === id).label;
 	let M = solved(S.variant), all = new Map(), raf = 0, known = 0;
 	const op = (i) => M.ops[i], U = units(M.acc.perStep ? M.acc.step * 2 : M.end), still = matchMedia("(prefers-reduced-motion: reduce)");
-	const f = new Figure(uid, spec, S, { born, gap: hoverGap, leave: () => { S.gap = null; showCard(); }, now: dragNow });
-	Object.assign(f, { M, U, L: layout(1000, M.c.lanes, hero, Boolean(spec.step_op)) });
+	const f = new Figure(uid, spec, S, { born: (el, o) => hands.born(el, o), gap: hoverGap, leave: () => { S.gap = null; showCard(); }, now: (e) => hands.dragNow(e) });
+	const lanes = sortLanes([...structures.values()].flatMap((s) => s.c.lanes)), place = (width) => layout(width, lanes, hero, Boolean(spec.step_op));
+	Object.assign(f, { M, U, lanes, L: place(1000) });
 
 	// ── skeleton ──
 	const button = (text, act, aria = text) => html("button", { type: "button", textContent: text, onclick: act, ariaLabel: aria });
@@ -38,11 +41,12 @@ export function mount(root, json) {
 	const zooms = html("span", { className: "tl-zoom" }, [button("−", () => zoom(0.5), "Zoom out"), button("+", () => zoom(2), "Zoom in")]), help = helpDialog(), helpButton = button("?", () => help.showModal(), "Help: keys and signs");
 	fig.append(f.svg, cardEl);
 	root.classList.add("tl");
+	root.dataset.lmSuppressShortcuts = "true"; // in JupyterLab the keys are the timeline's while the focus is in it
 	root.tabIndex = -1; // keys go on working after a click beside the controls
 	root.append(bar, say, table, fig, html("div", { className: "tl-row tl-time" }, [button("‹", () => step(-1), "Step back"), button("›", () => step(1), "Step forward"), clock, scrub]),
-		html("div", { className: "tl-row" }, [force, ...(asked ? [ask] : []), reset, zooms, keysHint(), helpButton]), ...(spec.caption ? [html("p", { className: "tl-cap", textContent: spec.caption })] : []), answer, words, help);
+		html("div", { className: "tl-row" }, [force, ...(asked ? [ask] : []), reset, zooms, html("span", { className: "tl-right" }, [keysHint(), helpButton])]), ...(spec.caption ? [html("p", { className: "tl-cap", textContent: spec.caption })] : []), answer, words, help);
 	if (!spec.plain) bar.append(variantChoice());
-	const sliders = Object.entries(spec.params).map(([k, p]) => slider(k, p));
+	const sliders = (spec.sliders ?? Object.keys(spec.params)).map((k) => slider(k, spec.params[k]));
 	bar.hidden = !bar.childElementCount;
 
 	function variantChoice() {
@@ -87,11 +91,15 @@ export function mount(root, json) {
 		};
 		frame(begin);
 	}
+	function describe(el) {
+		const i = M.at.get(el.dataset.id);
+		if (i !== undefined) el.setAttribute("aria-label", opWords(M, U, i));
+	}
 	function draw(settled = true) {
 		f.draw(settled);
 		scrub.value = Math.round(((S.now - S.t0) / S.span) * 1000);
 		clock.textContent = U.text(S.now);
-		scrub.setAttribute("aria-valuetext", `${U.text(S.now)}. ${M.c.lanes.map((l) => `${l}: ${laneState(M, l, S.now)}`).join("; ")}`);
+		scrub.setAttribute("aria-valuetext", `${U.text(S.now)}. ${lanes.map((l) => `${l}: ${laneState(M, l, S.now)}`).join("; ")}`);
 	}
 
 	// ── changes ──
@@ -137,6 +145,7 @@ export function mount(root, json) {
 		Object.assign(S, { forced: !S.forced, sel: [], scrubbed: false });
 		change(true);
 	}
+	function letGo() { Object.assign(S, { sel: [], scrubbed: false, forced: false, free: false }); change(true); }
 	function resetAll() { Object.assign(S, fresh()); change(true); }
 	function pick(id) {
 		S.forced = false;
@@ -185,7 +194,7 @@ export function mount(root, json) {
 		showCard();
 	}
 	function moveLane(o, dir) {
-		const { lanes } = M.c, off = (x) => Math.abs(x.start - S.now);
+		const off = (x) => Math.abs(x.start - S.now);
 		for (let k = lanes.indexOf(o.lane) + dir; k >= 0 && k < lanes.length; k += dir) {
 			const to = M.ops.filter((x) => x.lane === lanes[k] && isBlock(x) && x.end > x.start).sort((x, y) => off(x) - off(y))[0];
 			if (to) return moveTo(to.id, true);
@@ -196,92 +205,6 @@ export function mount(root, json) {
 		S.us.set(o.key, clamp(Math.round(us / 5) * 5, b.min, b.max));
 	}
 	const lengthOf = (o) => S.us.get(o.key) ?? op(o.graph ?? -1)?.whole ?? o.us;
-
-	const keys = {
-		f: toggleForce, r: resetAll, "?": () => help.showModal(), Escape: () => { Object.assign(S, { sel: [], scrubbed: false, forced: false, free: false }); change(true); },
-		"+": () => zoom(2), "=": () => zoom(2), "-": () => zoom(0.5), 0: () => { S.free = false; change(true); },
-	};
-	const arrows = { ArrowRight: () => step(1), ArrowLeft: () => step(-1) };
-	const onOp = {
-		ArrowDown: (o) => moveLane(o, 1), ArrowUp: (o) => moveLane(o, -1), Enter: (o) => pick(o.id), " ": (o) => pick(o.id),
-		"[": (o) => { setDuration(o, lengthOf(o) * 0.9 - 5); change(true); }, "]": (o) => { setDuration(o, lengthOf(o) * 1.1 + 5); change(true); },
-	};
-	root.addEventListener("keydown", (e) => {
-		if (e.ctrlKey || e.metaKey || e.altKey || help.open) return;
-		const key = e.key.length === 1 ? e.key.toLowerCase() : e.key, onBlock = e.target.classList.contains("tl-op"), range = e.target.tagName === "INPUT";
-		const act = keys[key] ?? (range ? undefined : arrows[key]) ?? (onBlock && M.at.has(S.cursor) ? onOp[key] : undefined);
-		if (!act) return;
-		act(op(M.at.get(S.cursor) ?? 0));
-		e.preventDefault();
-		e.stopPropagation();
-	});
-
-	// ── pointer ──
-	function born(el, o) {
-		el.setAttribute("role", "button");
-		el.dataset.id = o.id;
-		describe(el);
-		el.onpointerenter = () => { S.hover = o.id; showCard(); draw(); };
-		el.onpointerleave = () => { S.hover = ""; showCard(); draw(); };
-		el.onfocus = () => { S.cursor = o.id; describe(el); showCard(); };
-		el.onblur = () => showCard();
-		el.onpointerdown = (e) => press(e, M.at.get(o.id));
-	}
-	function describe(el) {
-		const i = M.at.get(el.dataset.id);
-		if (i !== undefined) el.setAttribute("aria-label", opWords(M, U, i));
-	}
-	/** @param {(e: PointerEvent) => void} move @param {() => void} [done] */
-	function drag(move, done) {
-		const stop = new AbortController(), on = { signal: stop.signal };
-		const up = () => { stop.abort(); done?.(); };
-		addEventListener("pointermove", move, on);
-		addEventListener("pointerup", up, on);
-		addEventListener("pointercancel", up, on);
-	}
-	const px = (e) => e.clientX - f.svg.getBoundingClientRect().left;
-	function press(e, i) {
-		if (i === undefined) return;
-		const o = op(i), grip = e.target.classList.contains("grip"), x0 = e.clientX, us = lengthOf(o), from = o.graph === undefined || op(o.graph).whole === undefined ? o.start : op(o.graph).start, share = (o.end - from) / us || 1;
-		let moved = false;
-		e.stopPropagation();
-		if (grip) e.preventDefault();
-		drag((m) => {
-			moved ||= Math.abs(m.clientX - x0) > 3;
-			if (!grip || !moved) return;
-			S.dragging = true;
-			setDuration(o, us + ((m.clientX - x0) / f.L.width) * S.span / share);
-			change(false);
-		}, () => { if (S.dragging) { S.dragging = false; change(true); } else if (!moved) { S.cursor = o.id; pick(o.id); } });
-	}
-	function dragNow(e) {
-		const to = (m) => goTo(clamp(f.time(px(m)), S.t0, S.t0 + S.span));
-		to(e);
-		e.stopPropagation();
-		e.preventDefault();
-		drag(to);
-	}
-	const touches = new Map();
-	f.svg.addEventListener("pointerdown", (e) => {
-		touches.set(e.pointerId, px(e));
-		const x0 = e.clientX, { t0 } = S;
-		drag((m) => {
-			if (touches.size > 1 && touches.has(m.pointerId)) return pinch(m);
-			if (m.pointerId === e.pointerId && Math.abs(m.clientX - x0) > 3) show(t0 - ((m.clientX - x0) / f.L.width) * S.span, S.span);
-		}, () => touches.clear());
-	});
-	function pinch(m) {
-		const gap = () => { const [a, b] = [...touches.values()]; return Math.max(20, Math.abs(a - b)); }, was = gap();
-		touches.set(m.pointerId, px(m));
-		const [a, b] = [...touches.values()];
-		zoom(gap() / was, f.time((a + b) / 2));
-	}
-	f.svg.addEventListener("wheel", (e) => {
-		if (e.ctrlKey || e.metaKey) zoom(Math.exp(-e.deltaY / 200), f.time(px(e)));
-		else if (e.shiftKey || Math.abs(e.deltaX) > Math.abs(e.deltaY)) show(S.t0 + ((e.deltaX || e.deltaY) / f.L.width) * S.span, S.span);
-		else return;
-		e.preventDefault();
-	}, { passive: false });
 
 	// ── the card ──
 	function showCard() {
@@ -296,7 +219,7 @@ export function mount(root, json) {
 		cardEl.style.bottom = `${L.height - f.row("host").y + (L.narrow ? 24 : 9)}px`;
 	}
 	function hoverGap(lane, e) {
-		const t = f.time(px(e));
+		const t = f.time(f.px(e));
 		S.gap = M.gaps.find((g) => g.lane === lane && g.from <= t && t < g.to) ?? null;
 		showCard();
 	}
@@ -306,12 +229,15 @@ export function mount(root, json) {
 		const w = Math.round(fig.clientWidth);
 		if (!w || w === known) return;
 		known = w;
-		f.L = layout(w, M.c.lanes, hero, Boolean(spec.step_op));
+		f.L = place(w);
 		all = new Map(spec.variants.map((v) => [v.id, solved(v.id)]));
 		if (!S.free) Object.assign(S, rest());
 		change(false);
 	}
 	S.cursor = (beatOps(M.c, spec.step_op)[0] ?? M.c.ops.find(isBlockable))?.id ?? "";
+	const acts = { change, choose, describe, draw, fitAll: () => { S.free = false; change(true); }, goTo, help, lengthOf, letGo, moveLane, op, pick, resetAll, setDuration, show, showCard, step, toggleForce, zoom };
+	const hands = pointer(f, acts);
+	keyboard(root, f, acts);
 	const watch = new ResizeObserver(fit);
 	watch.observe(fig);
 	fit();

@@ -33,6 +33,7 @@ export function laneState(M, lane, t) {
 	const o = M.ops.find((x) => x.lane === lane && (isWork(x) || x.kind === "sync") && x.start <= t && t < x.end);
 	if (o) return o.kind === "sync" ? `blocked: ${shortTarget(o)}` : o.name;
 	if (lane === HOST) return "submitting";
+	if (!M.c.lanes.includes(lane)) return "not used";
 	const g = M.gaps.find((x) => x.lane === lane && x.from <= t && t < x.to);
 	return g ? why(M, g, 2) : M.forced?.stalled && lane === M.ops[M.race.a].lane ? "stalled" : "idle";
 }

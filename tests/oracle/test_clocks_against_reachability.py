@@ -21,21 +21,21 @@ def disagree(program: Program, as_observed: bool) -> bool:
 
 @pytest.mark.parametrize("as_observed", [False, True])
 def test_clocks_and_reachability_agree_on_programs_of_many_accesses(as_observed: bool) -> None:
-    programs = [random_program(seed) for seed in range(1500)]
+    programs = [random_program(seed) for seed in range(700)]
     assert_never(lambda program: disagree(program, as_observed), programs)
 
 
 @pytest.mark.parametrize("as_observed", [False, True])
 def test_clocks_and_reachability_agree_on_the_order_of_any_two_ops(as_observed: bool) -> None:
     """With two accesses left, one order is in question, and no other race hides a wrong answer."""
-    programs = [thinned(random_program(seed), seed) for seed in range(10_000, 14_000)]
+    programs = [thinned(random_program(seed), seed) for seed in range(10_000, 11_500)]
     assert_never(lambda program: disagree(program, as_observed), programs)
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_clocks_and_reachability_agree_where_one_kind_of_op_is_frequent(kind: str) -> None:
-    kinds = (kind, "event_record", "stream_wait_event", "graph_launch", "memcpy")
-    programs = [thinned(random_program(seed, kinds, length=12), seed) for seed in range(120)]
+    kinds = (kind, kind, "event_record", "stream_wait_event", "set_device")
+    programs = [thinned(random_program(seed, kinds, length=10), seed) for seed in range(100)]
     assert_never(lambda program: disagree(program, False) or disagree(program, True), programs)
 
 
@@ -75,7 +75,7 @@ def flags_are_wrong(program: Program) -> bool:
 
 def test_a_step_is_before_another_when_holding_it_back_holds_the_other_back() -> None:
     """A flag once set stays set, so what can run only gets more: this decides the order exactly."""
-    assert_never(flags_are_wrong, [random_program(seed, FLAG_KINDS, 12, FLAG_STREAMS) for seed in range(1000)])
+    assert_never(flags_are_wrong, [random_program(seed, FLAG_KINDS, 12, FLAG_STREAMS) for seed in range(700)])
 
 
 def test_the_random_programs_deadlock_and_do_not() -> None:

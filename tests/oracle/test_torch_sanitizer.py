@@ -12,7 +12,15 @@ from refimpl.order import run
 from refimpl.program import Program, Range
 from tests.property.programs import assert_never, random_program, with_ranges
 
-KINDS = ("launch", "event_record", "stream_wait_event", "stream_wait_stream", "event_sync", "stream_sync", "device_sync")
+KINDS = (
+    "launch",
+    "event_record",
+    "stream_wait_event",
+    "stream_wait_stream",
+    "event_sync",
+    "stream_sync",
+    "device_sync",
+)
 STREAMS = {"s": 1, "t": 2, "s1": 3}
 FRESH_EVENT = 1000
 

@@ -60,6 +60,7 @@ def site(tmp_path_factory: pytest.TempPathFactory, verify_done: dict[str, Any]) 
     (folder / "anywidget.html").write_text(_anywidget(verify_done), encoding="utf-8")
     cases = json.loads((HERE.parent / "cases" / "stream-programs.json").read_text(encoding="utf-8"))["cases"]
     (folder / "cases.html").write_text(_inline(cases), encoding="utf-8")
+    (folder / "lanes.html").write_text(_inline([_two_lanes()]), encoding="utf-8")
     return folder
 
 
@@ -97,6 +98,17 @@ def visit(chromium: Browser, address: str, site: Path) -> Iterator[Callable[...,
     yield open_page
     for context in contexts:
         context.close()
+
+
+def _two_lanes() -> dict[str, Any]:
+    """An explorable of which only the second variant has work on the plan stream."""
+
+    def variant(name: str, stream: str) -> dict[str, Any]:
+        streams = {"forward": {}, "plan": {}}
+        launch = {"op": "launch", "stream": stream, "name": "alloc", "us": 50}
+        return {"id": name, "label": name, "program": {"id": name, "streams": streams, "buffers": {}, "ops": [launch]}}
+
+    return {"id": "lanes", "title": "Lanes", "variants": [variant("inline", "forward"), variant("planned", "plan")]}
 
 
 def _document(body: str, head: str = "") -> str:

@@ -195,6 +195,35 @@ def test_it_zooms_by_buttons_keys_and_wheel_and_pans_by_drag(visit: Visit) -> No
     assert seen.wrong == []
 
 
+def test_two_fingers_zoom_on_a_phone_and_pick_nothing(visit: Visit) -> None:
+    seen = visit("saved.html", size="phone", has_touch=True)
+    block = op(seen.page, "forward 1").locator(".f")
+    block.scroll_into_view_if_needed()
+    was = float(block.get_attribute("width") or 0)
+    x, y = center(seen.page.locator(".tl-fig svg").first)
+    touch = seen.page.context.new_cdp_session(seen.page)
+
+    def fingers(kind: str, apart: float) -> None:
+        points = [{"x": x - apart, "y": y, "id": 0}, {"x": x + apart, "y": y, "id": 1}] if apart else []
+        touch.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
+
+    fingers("touchStart", 30)
+    for apart in (40, 50, 60):
+        fingers("touchMove", apart)
+    fingers("touchEnd", 0)
+    assert float(block.get_attribute("width") or 0) > 1.5 * was
+    assert "picked" not in seen.page.locator(".tl-ans").inner_text()
+    assert seen.wrong == []
+
+
+def test_a_lane_that_only_one_variant_uses_is_there_in_all(visit: Visit) -> None:
+    seen = visit("lanes.html")
+    assert "plan" in drawn(seen.page)
+    seen.page.get_by_role("radio", name="planned").check()
+    assert seen.page.locator('.tl-op[aria-label^="alloc on plan"]').count() == 1
+    assert seen.wrong == []
+
+
 def test_hover_tells_ranges_call_site_and_what_it_waited_for(visit: Visit) -> None:
     page = visit("saved.html").page
     op(page, "gather 1").hover()

@@ -20,7 +20,6 @@ class Device(Protocol):
     """What a schedule sees of the machine."""
 
     host_us: float
-    costs: CostModel
 
     def execute(self, op: Op) -> None:
         """Runs one op, whose times are set."""

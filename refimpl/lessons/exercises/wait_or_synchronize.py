@@ -167,10 +167,10 @@ def _check_pinned(answer: Any) -> Verdict:
 
 pinned_trap = Exercise(
     name="pinned_trap",
-    task="""`schedule` waits for `verify_done` and copies the lengths to the pinned buffer `lens_cpu`; the copy is queued
-    with `non_blocking=True`. Then the host reads the buffer. Return the ops with fences that make this read safe and
-    hold the host as little as can be: not before it has launched `forward 1`, and not for work that the read does not
-    need.""",
+    task="""`schedule` waits for `verify_done` and copies the lengths to the pinned buffer `lens_cpu`; the copy is
+    queued with `non_blocking=True`. Then the host reads the buffer. Return the ops with fences that make this read safe
+    and hold the host as little as can be: not before it has launched `forward 1`, and not for work that the read does
+    not need.""",
     stub=my_pinned_read,
     checker=_check_pinned,
     nudge="""A wait holds a stream, and the reader here is no stream. An event can mark the point right behind the copy;

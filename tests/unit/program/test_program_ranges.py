@@ -10,6 +10,8 @@ from hypothesis import strategies as st
 
 from refimpl.program import Range, contains, normalized, overlap
 
+SMALL = settings(deadline=None, derandomize=True, database=None)
+
 small = st.builds(
     Range,
     buf=st.just("x"),
@@ -44,7 +46,7 @@ def calls_of(f: Callable[[], Any]) -> int:
     return count
 
 
-@settings(max_examples=1500)
+@settings(SMALL, max_examples=1000)
 @given(small, small)
 def test_overlap_is_the_first_of_the_common_bytes(a: Range, b: Range) -> None:
     common, found = bytes_of(a) & bytes_of(b), overlap(a, b)
@@ -57,27 +59,28 @@ def test_overlap_is_the_first_of_the_common_bytes(a: Range, b: Range) -> None:
         assert bytes_of(found) <= common
 
 
-@settings(max_examples=300)
+@settings(SMALL, max_examples=300)
 @given(small, small)
 def test_overlap_does_not_depend_on_the_order_of_its_ranges(a: Range, b: Range) -> None:
     one, other = overlap(a, b), overlap(b, a)
     assert (one and one.off) == (other and other.off)
 
 
-@settings(max_examples=1500)
+@settings(SMALL, max_examples=1000)
 @given(small, small)
 def test_contains_is_true_only_when_every_byte_is_inside(outer: Range, inner: Range) -> None:
     if contains(outer, inner):
         assert bytes_of(inner) <= bytes_of(outer)
 
 
-@settings(max_examples=500)
+@settings(SMALL, max_examples=500)
 @given(small, small)
 def test_contains_is_exact_for_a_contiguous_outer_range(outer: Range, inner: Range) -> None:
     outer = outer._replace(rows=1)
     assert contains(outer, inner) == (bytes_of(inner) <= bytes_of(outer))
 
 
+@SMALL
 @given(small)
 def test_a_range_contains_itself_and_its_normal_form_has_the_same_bytes(r: Range) -> None:
     assert contains(r, r)
@@ -85,13 +88,14 @@ def test_a_range_contains_itself_and_its_normal_form_has_the_same_bytes(r: Range
     assert r.end == max(bytes_of(r)) + 1
 
 
+@SMALL
 @given(small, small)
 def test_ranges_of_different_buffers_share_nothing(a: Range, b: Range) -> None:
     assert overlap(a, b._replace(buf="y")) is None
     assert not contains(a, a._replace(buf="y"))
 
 
-@settings(max_examples=300)
+@settings(SMALL, max_examples=300)
 @given(small, small, st.sampled_from([3, 10**6, 10**12]))
 def test_scaling_every_length_changes_neither_the_answer_nor_the_cost(a: Range, b: Range, factor: int) -> None:
     one, many = overlap(a, b), overlap(scaled(a, factor), scaled(b, factor))

@@ -76,7 +76,7 @@ def test_picture_is_the_same_bytes_each_time_and_carries_its_alternative_text(tm
     first, second = (plot(schedule(RACY), RACY, check(RACY).races, title="A <claim>") for _ in "12")
     assert first.png() == second.png()
     bundle = first._repr_mimebundle_()
-    assert 'alt="A &lt;claim&gt; Timeline of' in bundle["text/html"]
+    assert 'alt="A &lt;claim&gt;. Timeline of' in bundle["text/html"]
     first.save(tmp_path / "a.svg")
     assert (tmp_path / "a.svg").stat().st_size > 1000
 
@@ -85,7 +85,11 @@ def test_alternative_text_tells_order_and_hazard() -> None:
     words = alt_text(schedule(RACY), check(RACY).races)
     assert "In order of start: verify (s), prepare (t)." in words
     assert "Hazard: RAW on x between verify on s and prepare on t, which nothing orders." in words
-    assert alt_text(schedule(overlapped("wait"))).endswith("No hazard.")
+    assert alt_text(schedule(overlapped("wait")), races=()).endswith("No hazard.")
+
+
+def test_alternative_text_says_nothing_of_hazards_where_nobody_looked() -> None:
+    assert "azard" not in alt_text(schedule(RACY))
 
 
 def test_alternative_text_tells_what_holds_the_host() -> None:

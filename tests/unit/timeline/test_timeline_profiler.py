@@ -10,7 +10,7 @@ import torch
 from torch.profiler import ProfilerActivity, profile, record_function
 
 from refimpl.program import SpanKind, TraceSource, UserError
-from refimpl.timeline import accounts, from_profiler
+from refimpl.timeline import accounts, crop, from_profiler, stem
 
 T0 = 5_109_979_240_000.0
 CPU, GPU = {"pid": 400, "tid": 400}, 0
@@ -33,6 +33,12 @@ def work(cat: str, name: str, ts: float, dur: float, stream: int, correlation: i
     return piece(cat, name, ts, dur, place, device=0, context=1, stream=stream, correlation=correlation)
 
 
+def sync(name: str, ts: float, dur: float, stream: int, correlation: int, event: int) -> dict[str, Any]:
+    place = {"pid": GPU, "tid": max(stream, 1)}
+    known = {"wait_on_cuda_event_record_corr_id": -1, "wait_on_cuda_event_id": event}
+    return piece("cuda_sync", name, ts, dur, place, stream=stream, correlation=correlation, **known)
+
+
 def on_a_gpu() -> dict[str, Any]:
     """A step of an overlapped loop as the profiler writes it: a graph and a copy on stream 20, a gather on 24."""
     return {
@@ -53,22 +59,14 @@ def on_a_gpu() -> dict[str, Any]:
             call("cudaEventRecord", 585, 2, 8),
             note("lane:schedule", 590, 30),
             call("cudaStreamWaitEvent", 592, 2, 9),
-            piece(
-                "cuda_sync",
-                "Stream Wait Event",
-                600,
-                4361,
-                {"pid": GPU, "tid": 24},
-                stream=24,
-                correlation=9,
-                wait_on_cuda_event_id=3,
-            ),
+            sync("Stream Wait Event", 593, 2, 24, 9, 3),
             call("cudaLaunchKernel", 600, 7, 10),
             work("kernel", "void gather<long>(long*)", 4962, 8, 24, 10),
             call("cudaMemcpyAsync", 630, 6, 11),
             work("gpu_memcpy", "Memcpy DtoH (Device -> Pinned)", 4972, 3, 20, 11),
             note("synchronize(copy_done)", 640, 4400),
             call("cudaEventSynchronize", 641, 4395, 12),
+            sync("Event Sync", 642, 4393, -1, 12, 24),
             note("process 0", 5050, 100),
             call("cudaStreamSynchronize", 5100, 20, 13),
         ],
@@ -114,9 +112,32 @@ def test_annotations_are_host_work_without_the_time_that_blocks() -> None:
     assert host == [("build 0", 500), ("verify 0", 40), ("process 0", 50), ("process 0", 30)]
 
 
-def test_stream_waits_are_there_when_the_profiler_reports_them() -> None:
-    (wait,) = [s for s in from_profiler(on_a_gpu()).spans if s.kind is SpanKind.WAIT]
-    assert (wait.lane, wait.name, wait.us) == ("schedule", "wait(event 3)", pytest.approx(4361))
+def test_stream_wait_slices_are_no_waits_since_their_times_are_the_hosts_call() -> None:
+    assert not [s for s in from_profiler(on_a_gpu()).spans if s.kind is SpanKind.WAIT]
+
+
+def test_blocking_call_without_an_annotation_has_the_number_of_its_event() -> None:
+    data = on_a_gpu()
+    data["traceEvents"] = [e for e in data["traceEvents"] if e["name"] != "synchronize(copy_done)"]
+    held = [s.name for s in from_profiler(data).spans if s.kind is SpanKind.BLOCKED]
+    assert held[0] == "synchronize(event 24)"
+    assert stem(held[0]) == "synchronize(event)"
+
+
+def test_kernels_are_called_by_their_plain_names() -> None:
+    names = [s.name for s in from_profiler(on_a_gpu()).spans if s.kind is SpanKind.RUN]
+    assert names == ["verify 0", "gather", "Memcpy DtoH"]
+
+
+def test_part_of_a_trace_begins_at_zero_and_holds_only_what_ran_then() -> None:
+    part = crop(from_profiler(on_a_gpu()), 4900, 5000)
+    assert part.lanes == ("host", "schedule", "forward")
+    assert [(s.name, round(s.start_us)) for s in part.spans if s.kind is SpanKind.RUN] == [
+        ("verify 0", 0),
+        ("gather", 52),
+        ("Memcpy DtoH", 62),
+    ]
+    assert crop(from_profiler(on_a_gpu()), 0, 400).lanes == ("host",)
 
 
 def test_trace_begins_at_zero_and_says_what_it_was_measured_on() -> None:
