@@ -8,7 +8,7 @@ Source: sgl-project/sglang, ``ScheduleBatch.maybe_wait_verify_done``, pull reque
 """
 
 from enum import StrEnum
-from typing import Any, assert_never
+from typing import Any
 
 from refimpl import device as devices
 
@@ -36,18 +36,16 @@ def maybe_wait_verify_done(variant: VerifyDone, device: str, verify_done: Any, s
         Called on the host, with ``schedule_stream`` current. ``SYNCHRONIZE`` blocks the host until the forward has
         executed; ``WAIT`` and ``NONE`` return at once.
     """
-    assert devices.get(device).current_stream() == schedule_stream, "verify_done orders the current stream's reads"
+    assert devices.get(device).current_stream() == schedule_stream, "verify_done orders the current stream"
     if verify_done is None:
         return
     match variant:
         case VerifyDone.NONE:
-            # Hazard: RAW. schedule may read new_seq_lens before forward has written it.
+            # Hazard: RAW. schedule may read new_seq_lens before forward wrote it.
             pass
         case VerifyDone.SYNCHRONIZE:
-            # Safe because: the host submits schedule's read of new_seq_lens only after verify_done has executed.
+            # Safe because: the host submits schedule's read after verify_done.
             verify_done.synchronize()
         case VerifyDone.WAIT:
-            # Safe because: schedule reads new_seq_lens only after the capture of verify_done; the host goes on.
+            # Safe because: schedule reads new_seq_lens after verify_done.
             schedule_stream.wait_event(verify_done)
-        case _:
-            assert_never(variant)

@@ -4,7 +4,8 @@ Timed are the calls into each checker as a tap would make them: ours with byte r
 the peer's with data pointers and the stack trace that it takes itself. Every measurement has a fresh process, so that
 neither inherits the other's memory.
 
-W1, a pipeline: ten streams; each launch waits for the stream before it, reads what the last three wrote, writes a buffer
+W1, a pipeline: ten streams; each launch waits for the stream before it, reads what the last three wrote, writes a
+buffer
 of its own, and records.
 W2, read-mostly: ten streams, each launch reads three shared buffers and writes a private one; one late write of a
 shared buffer ends it.
@@ -82,7 +83,8 @@ def table(rows: Sequence[Row]) -> str:
     head = " ".join(name.ljust(-w) if w < 0 else name.rjust(w) for name, w in zip(names, widths, strict=True))
     lines = [
         f"{r.name:3} {r.launches:>9,} {r.events_per_s:>10,.0f} {r.peer_events_per_s:>9,.0f} {r.ratio:>6.1f} "
-        f"{r.rss_growth_mb:>6.1f} {r.peer_rss_growth_mb:>8.1f} {r.reports:>8,} {r.peer_reports:>8,} {r.expected_reports:>8,}"
+        f"{r.rss_growth_mb:>6.1f} {r.peer_rss_growth_mb:>8.1f} {r.reports:>8,} {r.peer_reports:>8,} "
+        f"{r.expected_reports:>8,}"
         for r in rows
     ]
     return "\n".join([head, *lines])

@@ -102,18 +102,29 @@ def rows_json(rows: Sequence[Row]) -> list[dict[str, Any]]:
 
 
 def table(rows: Sequence[Row]) -> str:
-    """The rows for a terminal or a notebook."""
-    lines = [
-        "host work  variant         step  (p10 to p90)       blocked before  after    max(H, G)   H + G   stale",
-        "       ms                    ms                ms              ms     ms           ms      ms   steps",
-    ]
-    for r in rows:
-        lines.append(
-            f"{r.host_ms:9.1f}  {r.variant:13} {r.step_ms:6.3f}  ({r.step_p10_ms:6.3f} to {r.step_p90_ms:6.3f})"
-            f" {r.blocked_before_ms:15.3f} {r.blocked_after_ms:6.3f} {r.lower_ms:12.3f} {r.upper_ms:7.3f}"
-            f"   {r.stale} of {r.of}"
+    """Step time and host held by amount of host work, one column a variant, for a terminal or a notebook."""
+    names = [CONTROL, *map(str, VerifyDone)]
+    hosts = sorted({row.host_ms for row in rows})
+    at = {(row.host_ms, row.variant): row for row in rows}
+    head = "".join(f"{name:>15}" for name in names)
+    lines = ["step, ms", f"{'host':>6}{'max(H,G)':>10}{'H+G':>8}{head}"]
+    for host in hosts:
+        mine = [at[host, name] for name in names]
+        steps = "".join(f"{row.step_ms:15.3f}" for row in mine)
+        lines.append(f"{host:6.1f}{mine[0].lower_ms:10.3f}{mine[0].upper_ms:8.3f}{steps}")
+    lines += ["", "host held, ms: before the launch + after it", f"{'host':>6}{'':18}{head}"]
+    for host in hosts:
+        held = "".join(
+            f"{f'{at[host, name].blocked_before_ms:.2f} + {at[host, name].blocked_after_ms:.2f}':>15}" for name in names
         )
-    return "\n".join([*lines, f"Medians over {rows[0].n} steps each; G = {rows[0].graph_ms:.3f} ms."])
+        lines.append(f"{host:6.1f}{'':18}{held}")
+    spread = max(max(row.step_p90_ms / row.step_ms, row.step_ms / row.step_p10_ms) - 1 for row in rows)
+    first = rows[0]
+    lines += [
+        "",
+        f"G = {first.graph_ms:.3f} ms. Medians of {first.n} steps; p10 and p90 are within {spread:.1%} of them.",
+    ]
+    return "\n".join(lines)
 
 
 def summary(rows: Sequence[Row]) -> str:

@@ -13,6 +13,7 @@ import torch
 from refimpl import device as devices
 from refimpl.fences import VerifyDone, maybe_wait_verify_done
 from refimpl.lessons.captured_step import CapturedStep
+from refimpl.lessons.stopwatch import Stopwatch, held, named
 
 
 @dataclass(frozen=True)
@@ -37,6 +38,7 @@ class Run:
     Args:
         beats: per iteration, warm-up left out.
         stale_steps: steps whose preparation read other lengths than the forward before them wrote.
+        steps: iterations, warm-up included.
         results: lengths as the host read them, one row ``[batch]`` a step.
     """
 
@@ -70,7 +72,7 @@ class OverlapLoop:
         self.batch_lens = torch.zeros(max_steps, batch, dtype=torch.int64, device=device)
         self.results = torch.zeros(max_steps, batch, dtype=torch.int64, device=device)
         self.results_cpu = devices.pinned((max_steps, batch), torch.int64, device)
-        self._blocked_us = 0.0
+        self.stopwatch = Stopwatch(device)
 
     def event_loop_overlap(self, fence: VerifyDone, steps: int, host_us: float = 0.0) -> Run:
         """Prepare step N+1 while step N runs; read results one step late.
@@ -92,16 +94,12 @@ class OverlapLoop:
     def iteration_overlap(self, fence: VerifyDone, n: int, host_us: float) -> None:
         """One turn of the overlapped loop: fence, prepare, build, launch; then the results of the step before."""
         with self.dev.stream(self.schedule_stream):
-            self._timed(
-                f"{fence}(verify_done)",
-                lambda: maybe_wait_verify_done(fence, self.device, self.verify_done, self.schedule_stream),
-            )
+            self.order_after_forward(fence)
             self.prepare_for_decode(n)
         self.build(n, host_us)
         self.run_batch(n)
-        self._after_launch()
         if n > 0:
-            self._timed(f"synchronize(copy_done {n - 1})", lambda: self.process_batch_result_blocking(n - 1))
+            self.process_batch_result_blocking(n - 1)
 
     def iteration_normal(self, n: int, host_us: float) -> None:
         """One turn of the control: prepare, build, launch, and at once the results of this very step."""
@@ -109,42 +107,68 @@ class OverlapLoop:
             self.prepare_for_decode(n)
         self.build(n, host_us)
         self.run_batch(n)
-        self._after_launch()
-        self._timed(f"synchronize(copy_done {n})", lambda: self.process_batch_result_blocking(n))
+        self.process_batch_result_blocking(n)
 
+    @held("{}(verify_done)")
+    def order_after_forward(self, fence: VerifyDone) -> None:
+        """The fence under study: what schedule is given next comes after the forward, if the variant orders at all."""
+        maybe_wait_verify_done(fence, self.device, self.verify_done, self.schedule_stream)
+
+    @named("prepare {}")
     def prepare_for_decode(self, n: int) -> None:
         """Take the lengths that step N starts from. Runs on the current stream, which must be ``schedule_stream``."""
-        with devices.cost(self.device, f"prepare {n}"):
-            self.batch_lens[n].copy_(self.step.new_seq_lens)
+        self.batch_lens[n].copy_(self.step.new_seq_lens)
 
+    @named("build {}")
     def build(self, n: int, host_us: float) -> None:
         """The host's own work for step N, such as choosing its requests: ``host_us`` microseconds."""
-        with devices.cost(self.device, f"build {n}"):
-            devices.host_work(self.device, host_us)
+        devices.host_work(self.device, host_us)
 
     def run_batch(self, n: int) -> None:
         """Queue step N behind its preparation, and the copy of its results behind it; the host does not block."""
-        # Safe because: forward reads batch_lens[n], which schedule wrote before this wait_stream.
+        # Safe because: forward reads batch_lens[n] after schedule wrote it.
         self.forward_stream.wait_stream(self.schedule_stream)
         with self.dev.stream(self.forward_stream):
-            with devices.cost(self.device, f"load {n}"):
-                self.step.seq_lens.copy_(self.batch_lens[n])
-            with devices.cost(self.device, f"forward {n}"):
-                self.step.replay()
-            self.verify_done = self.verify_done or self.dev.Event()
-            self.verify_done.record()
-            with devices.cost(self.device, f"publish {n}"):
-                self.results[n].copy_(self.step.new_seq_lens)
-        # Safe because: copy reads results[n], which forward wrote before this wait_stream.
+            self.load(n)
+            self.forward(n)
+            self.record_verify_done()
+            self.publish(n)
+        # Safe because: copy reads results[n] after forward wrote it.
         self.copy_stream.wait_stream(self.forward_stream)
         with self.dev.stream(self.copy_stream):
-            with devices.cost(self.device, f"copy results {n}"):
-                self.results_cpu[n].copy_(self.results[n], non_blocking=True)
+            self.copy_results(n)
             self.copy_done[n].record()
+        self.stopwatch.launched()
 
+    @named("load {}")
+    def load(self, n: int) -> None:
+        """Fill the graph's static input with the lengths of step N."""
+        self.step.seq_lens.copy_(self.batch_lens[n])
+
+    @named("forward {}")
+    def forward(self, n: int) -> None:
+        """The captured step; its last kernel writes ``new_seq_lens``."""
+        self.step.replay()
+
+    def record_verify_done(self) -> None:
+        """Mark the point behind the forward; the capture of the step before is gone."""
+        self.verify_done = self.verify_done or self.dev.Event()
+        self.verify_done.record()
+
+    @named("publish {}")
+    def publish(self, n: int) -> None:
+        """Keep the new lengths in a row that only step N writes."""
+        self.results[n].copy_(self.step.new_seq_lens)
+
+    @named("copy results {}")
+    def copy_results(self, n: int) -> None:
+        """Queue the copy of step N's row to pinned memory."""
+        self.results_cpu[n].copy_(self.results[n], non_blocking=True)
+
+    @held("synchronize(copy_done {})")
     def process_batch_result_blocking(self, n: int) -> list[int]:
         """The lengths after step N, on the host; blocks it until their copy has executed."""
-        # Safe because: the host reads results_cpu[n] only after copy_done[n] has executed.
+        # Safe because: the host reads results_cpu[n] after copy_done[n].
         self.copy_done[n].synchronize()
         lengths: list[int] = self.results_cpu[n].tolist()
         return lengths
@@ -166,22 +190,10 @@ class OverlapLoop:
         self.reset(steps)
         beats = []
         for n in range(steps):
-            self._blocked_us = self._blocked_before_us = 0.0
-            begin = devices.host_clock_us(self.device)
+            self.stopwatch.restart()
             iteration(n)
-            us = devices.host_clock_us(self.device) - begin
-            beats.append(Beat(us, self._blocked_before_us, self._blocked_us))
+            beats.append(Beat(*self.stopwatch.read()))
         self.dev.synchronize()
         read, written = self.batch_lens[:steps].cpu(), self.results[:steps].cpu()
         stale = [n for n in range(1, steps) if not torch.equal(read[n], written[n - 1])]
         return Run(tuple(beats[self.WARM_UP :]), tuple(stale), steps, self.results_cpu[:steps].clone())
-
-    def _timed(self, name: str, call: Callable[[], object]) -> None:
-        """Counts the time in a call that may block the host, and names it for timelines."""
-        begin = devices.host_clock_us(self.device)
-        with devices.cost(self.device, name):
-            call()
-        self._blocked_us += devices.host_clock_us(self.device) - begin
-
-    def _after_launch(self) -> None:
-        self._blocked_before_us, self._blocked_us = self._blocked_us, 0.0

@@ -16,11 +16,11 @@ LOOKS = {
 
 
 def step_time_picture(rows: Sequence[Row], device: str) -> Picture:
-    """Step time over host work for each fence, inside the bound from max to sum of the host's and the graph's part."""
+    """Step time over host work for each fence, between max and sum of the host's part and the graph's."""
     alt = (
-        f"Step time over host work on {device}. The curve of wait lies on the lower bound, max of host and graph; those of "
-        "synchronize and of the control, one step at a time, lie on the upper bound, host plus graph. Without a fence "
-        "steps are as fast as under wait and start from stale lengths."
+        f"Step time over host work on {device}. The curve of wait lies on the lower bound, max of host and graph; those "
+        "of synchronize and of the control, one step at a time, lie on the upper bound, host plus graph. Without a "
+        "fence steps are as fast as under wait and start from stale lengths."
     )
     plt = _pyplot()
     figure, axes = plt.subplots(figsize=(7.2, 4.0), layout="constrained")
@@ -49,8 +49,8 @@ def step_time_picture(rows: Sequence[Row], device: str) -> Picture:
 def blocked_picture(rows: Sequence[Row], device: str) -> Picture:
     """Host time blocked per step before and after the launch, for each fence at every amount of host work."""
     alt = (
-        f"Host time blocked per step on {device}, for each amount of host work. Under synchronize all of it is before the "
-        "launch, about as long as the graph. Under wait all of it is after the launch, and it shrinks as host work grows. "
+        f"Host time blocked per step on {device}, for each amount of host work. Under synchronize it is before the "
+        "launch, about as long as the graph. Under wait it is after the launch, and it shrinks as host work grows. "
         "The control blocks after the launch for the whole graph."
     )
     plt = _pyplot()

@@ -66,8 +66,11 @@ def _simulated(loop: OverlapLoop, run: Callable[[], None]) -> Trace:
     program, trace = recording.program(), recording.trace()
 
     def named(span: Span) -> Span:
-        held = span.kind is SpanKind.BLOCKED and span.op is not None
-        return replace(span, name=label(program.ops[span.op])) if held and span.op is not None else span
+        if span.kind is SpanKind.HOST:
+            return replace(span, name="build")
+        if span.kind is SpanKind.BLOCKED and span.op is not None:
+            return replace(span, name=label(program.ops[span.op]))
+        return span
 
     return replace(trace, spans=tuple(named(span) for span in trace.spans))
 

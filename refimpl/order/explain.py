@@ -1,5 +1,6 @@
 """Why two ops are ordered, edge by edge, or what is at stake when they are not."""
 
+import textwrap
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -43,7 +44,8 @@ class Explanation:
     def __str__(self) -> str:
         if self.ordered:
             lines = [f"op {self.first} happens before op {self.second}:"]
-            lines += [f"  {number}. {link.words}" for number, link in enumerate(self.path, 1)]
+            for number, link in enumerate(self.path, 1):
+                lines += textwrap.wrap(link.words, 76, initial_indent=f"  {number}. ", subsequent_indent="     ")
             return "\n".join(lines)
         stake = "; ".join(f"{kind} on {bytes_}" for kind, bytes_ in self.conflicts) or "they share no byte"
         return f"op {self.first} and op {self.second} are unordered ({stake})"
@@ -180,4 +182,4 @@ def _words(graph: Graph, edge: Edge) -> str:
         EdgeKind.ALLOCATOR: f"the allocator reuses {edge.via or 'memory'} only then",
         EdgeKind.FLAG: f"{b.lane} waits for the value of {edge.via}",
     }[edge.kind]
-    return f"{a.name} on {a.lane} before {b.name} on {b.lane}: {reason}"
+    return f"{a.name} → {b.name}: {reason}"

@@ -104,10 +104,3 @@ def _template(text: str) -> str:
     """A JavaScript string with this text."""
     escaped = text.replace("\\", "\\\\").replace("`", "\\`").replace("${", "\\${")
     return f"`{escaped}`"
-
-
-if __name__ == "__main__":
-    import sys
-
-    for argument in sys.argv[1:]:
-        print(write_static(Path(argument)))

@@ -27,14 +27,25 @@ export function drawIdle(f, settled) {
 
 /** Captures to waits and synchronizes, barriers of the legacy stream; on hover or focus also the launch. */
 export function drawLinks(f) {
-	const near = neighbours(f, f.focused());
+	const near = neighbours(f, f.focused()), linked = new Set();
 	for (const v of f.live.values())
 		for (const foot of v.feet) {
 			const r = f.live.get(foot.id);
-			if (r && !v.never && !r.never) drawLink(f, v, r, foot, near);
+			if (!r || v.never || r.never) continue;
+			drawLink(f, v, r, foot, near);
+			linked.add(v.id).add(r.id);
 		}
+	for (const v of f.live.values()) if (/record|wait/.test(v.kind) && !v.implicit && !v.never && !linked.has(v.id)) drawMark(f, v);
 	const hot = f.live.get(f.focused());
 	if (hot && isWork(hot) && hot.lane !== HOST) set(f.group("launch", f.layer.links, { p: ["path", { class: "launch" }] }).p, { d: arrowPath(f.X(hot.ready), f.row(HOST).end + 2, f.X(hot.start) + 1, f.row(hot.lane).y - 2) });
+}
+/** A record that nobody waits for, or a wait for nothing on another lane: its sign alone. */
+function drawMark(f, v) {
+	const x = f.X(v.end), y = f.row(v.lane).y, n = SMALL_MARK, out = v.kind === "record";
+	if (!f.seen(x)) return;
+	const g = f.group(`mark ${v.id}`, f.layer.faint, { p: ["path", { class: out ? "ink" : "hollow" }] });
+	set(g.p, { d: out ? `M${x - n / 2},${y}h${n}L${x},${y - n}z` : `M${x - n / 2},${y - n - 1.5}h${n}L${x},${y - 1.5}z` });
+	set(g.el, { opacity: v.alpha * (f.path ? 0.25 : 0.5) });
 }
 function drawLink(f, v, r, e, near) {
 	const { L } = f, xr = f.X(r.end), xv = e.kind === "legacy" ? f.X(v.start) : f.X(v.end);
@@ -62,12 +73,12 @@ function neighbours(f, id) {
 function hazardArc(f, A, B, xa, xb) {
 	const ra = f.box(A), rb = f.box(B), lane = f.row(A.lane), up = f.rank(B.lane) < f.rank(A.lane);
 	if (A.lane === B.lane) return { d: `M${xa},${lane.end + 2}C${xa},${lane.end + 16} ${xb},${lane.end + 16} ${xb},${lane.end + 2}`, x: (xa + xb) / 2, y: lane.end + 13 };
-	const ya = up ? ra.y - 2 : ra.end + 2, yb = up ? rb.end + 2 : rb.y - 2, ky = (yb - ya) * 0.6;
+	const ya = up ? ra.y - 2 : ra.end + 2, yb = up ? rb.end + 2 : rb.y - 2, ky = (yb - ya) * 0.6, gutter = up ? lane.y - 13 : lane.end + 13;
 	// the word sits on the arc, in the gutter beside the first op's lane, where no block lies under it
 	const along = (t, p, q) => 3 * t * (1 - t) ** 2 * p + 3 * t * t * (1 - t) * q + t ** 3;
 	let t = 0;
-	while (t < 1 && along(t, 0.6, 0.4) * Math.abs(yb - ya) < 11) t += 0.02;
-	return { d: `M${xa},${ya}C${xa},${ya + ky} ${xb},${yb - ky} ${xb},${yb}`, x: xa + along(t, 0, 1) * (xb - xa), y: ya + (up ? -11 : 11) };
+	while (t < 1 && along(t, 0.6, 0.4) * Math.abs(yb - ya) < Math.abs(gutter - ya)) t += 0.02;
+	return { d: `M${xa},${ya}C${xa},${ya + ky} ${xb},${yb - ky} ${xb},${yb}`, x: xa + along(t, 0, 1) * (xb - xa), y: gutter };
 }
 /** Where a gutter has room for a word: on a narrow screen the lane's name and state stand at its left. */
 function pillStart(f, y) {

@@ -84,8 +84,7 @@ export function mount(root, json) {
 			const t = dur ? clamp((now - begin) / dur, 0, 1) : 1, e = ease(t);
 			f.live = new Map();
 			for (const [a, b] of moves) if (t < 1 || b.alpha) f.live.set(b.id, { ...b, start: lerp(a.start, b.start, e), end: lerp(a.end, b.end, e), ready: lerp(a.ready, b.ready, e), alpha: lerp(a.alpha, b.alpha, e) });
-			S.t0 = lerp(from.t0, t0, e);
-			S.span = lerp(from.span, span, e);
+			if (!S.free) Object.assign(S, { t0: lerp(from.t0, t0, e), span: lerp(from.span, span, e) });
 			draw(t === 1);
 			if (t < 1) raf = requestAnimationFrame(frame);
 		};

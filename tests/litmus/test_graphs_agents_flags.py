@@ -126,7 +126,7 @@ RE_ARM = (
 
 @pytest.mark.parametrize("order", list(permutations(RE_ARM)), ids=lambda order: "-".join(n.name for n in order))
 def test_the_order_in_which_nodes_are_listed_orders_nothing(order: tuple[object, ...]) -> None:
-    """Nothing in the graph leads from ``mark`` to ``gate``: the gate may see the capture of an earlier launch, or none."""
+    """Nothing leads from ``mark`` to ``gate``: the gate may see the capture of an earlier launch, or none."""
     assert verdict(graph("s", *order)) == RACE  # type: ignore[arg-type]
 
 

@@ -1,4 +1,4 @@
-"""Programs made to break a checker: the verdict of each was derived from the rule it names, before any checker saw it."""
+"""Programs made to break a checker: each verdict was derived from the rule it names, before any checker saw it."""
 
 from pathlib import Path
 from typing import Any

@@ -51,7 +51,7 @@ KINDS = tuple(name for name in p.OPS if name not in WITH_FLAGS)
 def random_program(
     seed: int, kinds: tuple[str, ...] = KINDS, length: int = 16, streams: tuple[str, ...] = (*STREAMS, p.LEGACY)
 ) -> Program:
-    """A program of up to ``length`` ops: of the kinds allowed it uses some, so that every mixture comes up, and launches more often than others."""
+    """A program of up to ``length`` ops, of some of the kinds, so that every mixture comes up; launches most often."""
     rng = Random(seed)
     some = rng.sample(kinds, rng.randint(1, len(kinds)))
     few = tuple(rng.sample(streams, min(len(streams), rng.randint(2, 4))))
@@ -61,7 +61,7 @@ def random_program(
 
 
 def thinned(program: Program, seed: int, keep: int = 2) -> Program:
-    """The same ops, of which all but ``keep`` use bytes of their own: what is left to race is the order of those few."""
+    """The same ops, of which all but ``keep`` use bytes of their own: only the order of those few is in question."""
     touching = [k for k, op in enumerate(program.ops) if any(p.accesses(op))]
     kept = Random(seed).sample(touching, min(keep, len(touching)))
     ops = [

@@ -56,7 +56,7 @@ def mark(lane: str) -> Op:
 def still_races(program: Program, race: Race, insertions: Insertions) -> bool:
     """The pair still races after the ops went in."""
     ops = list(program.ops)
-    for at, op in reversed(sorted(insertions, key=lambda item: item[0])):
+    for at, op in sorted(insertions, key=lambda item: item[0])[::-1]:
         ops.insert(at, op)
     moved = tuple(k + sum(at <= k for at, _ in insertions) for k in (race.first.op, race.second.op))
     return any((other.first.op, other.second.op) == moved for other in check(replace(program, ops=tuple(ops))).races)

@@ -254,7 +254,7 @@ class Counter:
 
 
 def comparisons(monkeypatch: pytest.MonkeyPatch, scale: int, launches: int = 20_000) -> int:
-    """Comparisons for launches on four streams over 600 ranges, contiguous and strided, of a table scaled as a whole."""
+    """Comparisons for launches on four streams over 600 ranges of one table, which is scaled as a whole."""
     with monkeypatch.context() as patch:
         counter, checker, rng = Counter(patch), Checker(), Random(7)
         offsets = [rng.randrange(400) * scale for _ in range(200)]
@@ -321,7 +321,7 @@ def test_forgetting_what_the_host_has_seen_changes_no_verdict(monkeypatch: pytes
 
 
 def test_a_range_forgotten_in_the_middle_of_a_launch_is_known_again_after_it() -> None:
-    """The new range of y makes the checker forget those of x that the host has seen, the one it reads next among them."""
+    """The new range of y makes the checker forget those of x that the host has seen, also the one it reads next."""
     checker, rows = Checker(), [Range("x", 8 * k, 8) for k in range(history.SWEEP_AT)]
     for row in rows:
         checker.launch("s", writes=[row], site=("fill", 1))

@@ -272,8 +272,10 @@ def test_motion_is_only_for_those_who_want_it(visit: Visit) -> None:
         "([was]) => document.querySelector('.tl-op[aria-label^=\"forward 2 on \"]').getAttribute('transform') !== was",
         arg=[start],
     )
+    page.get_by_role("button", name="Zoom in").click()
     page.wait_for_selector(".pill")
     assert sentence(page).startswith("No fence: a race.")
+    assert float(op(page, "forward 0").locator(".f").get_attribute("width") or 0) > 400
 
 
 def test_every_program_of_the_catalogue_is_drawn(visit: Visit) -> None:
