@@ -25,8 +25,8 @@ html: environment  ## the book into _build/html; every warning is an error
 	@# --all: a page that is not read again would not repeat its warning, and the second build would pass.
 	@PYTHONPATH=. $(BIN)/jupyter-book build . --all --quiet --warningiserror --nitpick --keep-going
 
-serve:  ## serve the built book on 127.0.0.1
-	@python3 -m http.server --bind 127.0.0.1 --directory _build/html $(PORT)
+serve: environment  ## serve the built book on 127.0.0.1
+	@$(BIN)/python -m http.server --bind 127.0.0.1 --directory _build/html $(PORT)
 
 test: environment browser lint types house javascript html pytest  ## everything, the browser's tests included
 

@@ -54,9 +54,9 @@ class Explanation:
 def explain(program: Program, a: int, b: int, as_observed: bool = False) -> Explanation:
     """The happens-before path between two ops, or the bytes at stake when nothing orders them.
 
-    Every step of one op must come before every step of the other for the two to be ordered: of a graph launch that
-    means all its nodes that touch
-    memory, or all of them when none does.
+    Two ops that conflict are ordered when each pair of their steps that share bytes is: of a graph whose event covers
+    one node, a writer of that node's bytes comes after it, whatever the other nodes do. Ops without a conflict are
+    ordered when all of their steps that touch memory are, or all of them when none does.
 
     Args:
         a, b: 0-based op indices, in any order.
@@ -134,15 +134,18 @@ def _before(graph: Graph, steps: list[int]) -> set[int]:
 
 
 def _path(graph: Graph, first: int, second: int) -> tuple[Link, ...] | None:
-    """The shortest chain of edges from ``first`` to ``second``, when all their steps are ordered."""
-    sources, targets = _main_steps(graph, first), _main_steps(graph, second)
-    if not sources or not targets or first == second:
+    """The shortest chain of edges from ``first`` to ``second``, when all of their steps that count are ordered."""
+    pairs = [] if first == second else _pairs_at_stake(graph, first, second)
+    if not pairs or any(source not in _before(graph, [target]) for source, target in pairs):
         return None
-    for target in targets:
-        if not set(sources) <= _before(graph, [target]):
-            return None
-    chain = _shortest(graph, sources[-1], targets[0])
+    chain = _shortest(graph, *max(pairs, key=lambda pair: (pair[0], -pair[1])))
     return tuple(Link(graph.steps[e.before], graph.steps[e.after], e.kind, _words(graph, e)) for e in chain)
+
+
+def _pairs_at_stake(graph: Graph, first: int, second: int) -> list[tuple[int, int]]:
+    """The pairs of steps that share bytes, one of them writing; when there is none, every pair of main steps."""
+    pairs = [(a, b) for a in _main_steps(graph, first) for b in _main_steps(graph, second)]
+    return [(a, b) for a, b in pairs if any(conflicts(graph.steps[a], graph.steps[b]))] or pairs
 
 
 def _shortest(graph: Graph, source: int, target: int) -> list[Edge]:

@@ -71,6 +71,12 @@ export class Figure {
 		return g;
 	}
 
+	/** One block is always a stop for Tab, also when the one in hand has moved out of sight. */
+	keepReachable() {
+		const blocks = [...this.layer.ops.children];
+		if (blocks.length && !blocks.some((el) => el.getAttribute("tabindex") === "0")) blocks[0].setAttribute("tabindex", "0");
+	}
+
 	/** One frame. @param {boolean} settled hazards and gap words come after the lanes have come to rest */
 	draw(settled) {
 		const { L } = this;
@@ -87,5 +93,6 @@ export class Figure {
 		if (settled) drawHazards(this);
 		drawPath(this);
 		for (const [k, g] of this.pool) if (g.tick !== this.tick) { g.el.remove(); this.pool.delete(k); }
+		this.keepReachable();
 	}
 }

@@ -3,7 +3,8 @@
  *
  * @typedef {{id: string, label: string, words?: string, program: any}} Variant
  * @typedef {{id: string, title: string, words?: string, variants: Variant[], params: Object<string, {label: string, us: number, min: number, max: number, step: number}>,
- *   initial: string, before: string, topic: string[], hero: string, step_op?: string, ask?: [string, string], plain: boolean}} Explorable
+ *   initial: string, before: string, topic: string[], hero: string, step_op?: string, ask?: [string, string], plain: boolean,
+ *   sliders?: string[], caption?: string, alt?: string, choice?: string}} Explorable   sliders: order of the parameters; choice: what the variants are, "Fence" if left out
  */
 import { compile, HOST } from "./lower.js";
 import { clocks, distinct, isWork, races } from "./order.js";

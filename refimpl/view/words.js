@@ -41,7 +41,9 @@ export function laneState(M, lane, t) {
 function waits(M, U, i) {
 	const o = M.ops[i], late = o.start - o.ready, by = new Map();
 	for (const w of waitedFor(M.c, M.T, i)) { const p = M.ops[w.op], k = w.why === "stream" ? "same stream" : target(p); by.set(k, (by.get(k) ?? 0) + w.us); }
-	return late < 1 ? "nothing, started at once" : [...by].map(([k, us]) => `${k} ${U.text(us)}`).join(", ") || `${M.forced ? "a stall" : "its turn"} ${U.text(late)}`;
+	if (!Number(U.num(late)) || late < 1) return "nothing, started at once";
+	const told = [...by].filter(([, us]) => Number(U.num(us))).map(([k, us]) => `${k} ${U.text(us)}`).join(", ");
+	return told || `${M.forced ? "a stall" : "its turn"} ${U.text(late)}`;
 }
 
 /** Rows of the card: term and description. @param {any} M @param {any} U @param {number} i @returns {[string, string][]} */

@@ -1,5 +1,6 @@
 """The command line: quick to ask for help, one sentence for what went wrong, an exit code for everything."""
 
+import json
 import os
 import signal
 import subprocess
@@ -12,6 +13,7 @@ import nbformat
 import pytest
 
 from refimpl.cli import COMMANDS
+from refimpl.commands.demo import _table
 from tests.conftest import ROOT
 
 ENV = {**os.environ, "PYTHONPATH": str(ROOT)}
@@ -81,3 +83,21 @@ def test_ctrl_c_exits_with_130_and_leaves_the_notebook(tmp_path: Path) -> None:
     assert run.returncode == 130
     assert "Traceback" not in rest
     assert path.read_bytes() == before
+
+
+def test_the_demonstration_shows_each_fence_beside_the_control(refimpl: Callable[..., object]) -> None:
+    done = refimpl("demo", "--device", "sim", "--json")
+    assert done.returncode == 0, done.stderr
+    shown = json.loads(done.stdout)
+    stale = {row["fence"]: int(row["stale steps"].split()[0]) for row in shown["rows"]}
+    assert shown["device"] == "sim"
+    assert stale.pop("none") > 0
+    assert stale == {"one at a time": 0, "synchronize": 0, "wait": 0}
+
+
+def test_the_table_lines_up_numbers_on_the_right() -> None:
+    assert _table([{"fence": "wait", "ms": 4.5}, {"fence": "none", "ms": 10.25}]).splitlines() == [
+        "fence      ms",
+        "wait    4.500",
+        "none   10.250",
+    ]

@@ -48,3 +48,23 @@ def is_path(found: Explanation) -> bool:
 @pytest.mark.parametrize("kinds", [tuple(k for k in p.OPS if "value" not in k), WITH_FLAGS_TOO])
 def test_conflicting_ops_are_explained_as_ordered_exactly_when_they_do_not_race(kinds: tuple[str, ...]) -> None:
     assert_never(contradicts, [thinned(random_program(s, kinds), s, keep=3) for s in range(50_000, 50_250)])
+
+
+def test_a_graph_whose_record_node_covers_the_reader_is_before_the_writer() -> None:
+    """The node that runs on is unordered with the writer, and shares no byte with it."""
+    table, other = p.Range("x", 0, 8), p.Range("y", 0, 8)
+    nodes = (
+        p.Node(name="load", reads=(table,)),
+        p.Node(name="done", record="e", deps=("load",)),
+        p.Node(name="run", writes=(other,), deps=("done",)),
+    )
+    ops = (
+        p.GraphLaunch(stream="s", nodes=nodes),
+        p.StreamWaitEvent(event="e", stream="t"),
+        p.Launch(stream="t", writes=(table,)),
+        p.Launch(stream="t", writes=(other,)),
+    )
+    streams, buffers = {"s": p.Stream(), "t": p.Stream()}, {"x": p.Buffer(8), "y": p.Buffer(8)}
+    program = Program(ops=ops, streams=streams, buffers=buffers)
+    assert [str(link.kind) for link in explain(program, 0, 2).path] == ["graph", "event", "fifo"]
+    assert not explain(program, 0, 3).ordered

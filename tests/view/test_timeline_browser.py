@@ -224,6 +224,16 @@ def test_a_lane_that_only_one_variant_uses_is_there_in_all(visit: Visit) -> None
     assert seen.wrong == []
 
 
+def test_a_block_is_always_within_reach_of_tab(visit: Visit) -> None:
+    page = visit("saved.html").page
+    for _ in range(3):
+        page.get_by_role("button", name="Zoom in").click()
+        assert page.locator(".tl-op[tabindex='0']").count() == 1
+    page.get_by_label("Time", exact=True).fill("1000")
+    page.get_by_role("button", name="Zoom in").click()
+    assert page.locator(".tl-op[tabindex='0']").count() == 1
+
+
 def test_hover_tells_ranges_call_site_and_what_it_waited_for(visit: Visit) -> None:
     page = visit("saved.html").page
     op(page, "gather 1").hover()

@@ -90,7 +90,8 @@ def my_fence(ops: list[Op]) -> list[Op]:
     """The loop's ops, with fences."""
     answer: list[Op] = []
     for op in ops:
-        # label(op) is its name, such as "prepare 1"; op.step is the iteration, from 0. Which fence goes where?
+        # label(op) is its name, such as "prepare 1"; op.step is the
+        # iteration, from 0. Which fence goes where?
         answer.append(op)
     return answer
 
@@ -188,7 +189,8 @@ def my_second_reader(ops: list[Op]) -> list[Op]:
     """The ops, with fences that make plan's read safe."""
     answer: list[Op] = []
     for op in ops:
-        # label(op) is its name, such as "plan 1"; op.step is the iteration, from 0.
+        # label(op) is its name, such as "plan 1"; op.step is the
+        # iteration, from 0.
         answer.append(op)
     return answer
 
@@ -232,7 +234,14 @@ second_reader = Exercise(
 # 5. The same in torch.
 
 
-def my_step(dev: Any, schedule: Any, forward: Any, verify_done: Any, read: Call, write: Call) -> None:
+def my_step(
+    dev: Any,
+    schedule: Any,
+    forward: Any,
+    verify_done: Any,
+    read: Call,
+    write: Call,
+) -> None:
     """One step of the loop."""
     with dev.stream(schedule):
         read()
