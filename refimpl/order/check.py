@@ -7,7 +7,7 @@ from refimpl.order.checker import Checker, Site, missing_edge
 from refimpl.order.copies import HostRule, copy_rule, fill_rule, runs_on
 from refimpl.order.explain import common_ancestor, conflicts
 from refimpl.order.flags import ancestors, deadlock, has_flags
-from refimpl.order.graph import Graph, Step, build
+from refimpl.order.graph import Graph, Step, blocks_before, build
 from refimpl.order.report import Deadlock, Race, Report, Touch
 from refimpl.program import Op, Program, StreamKind, label
 
@@ -53,6 +53,8 @@ def run(program: Program, as_observed: bool = False) -> Checker:
     checker = Checker()
     for name, stream in program.streams.items():
         checker.stream(name, blocking=stream.kind is not StreamKind.NONBLOCKING, device=stream.device)
+    for buf, block in blocks_before(program).items():
+        checker.lives_in(buf, block)
     for index, op in enumerate(program.ops):
         _tell(checker, program, op, (op.site or str(index), 0), as_observed)
     return checker
@@ -138,9 +140,12 @@ def _tell(checker: Checker, program: Program, op: Op, site: Site, as_observed: b
             checker.set_device(op.device)
         case p.Alloc():
             buffer = program.buffers[op.buf]
-            checker.driver_alloc(None if not as_observed or buffer.mem is p.Mem.PAGEABLE else buffer.device)
+            if as_observed and buffer.mem is not p.Mem.PAGEABLE:
+                checker.driver_alloc(None if buffer.mem is p.Mem.PINNED else buffer.device)
+            else:
+                checker.host_work()
         case p.TensorAlloc():
-            checker.tensor_alloc(op.buf, op.block)
+            checker.tensor_alloc(op.buf, op.block, op.stream)
         case p.TensorFree():
             checker.tensor_free(op.buf)
         case p.RecordStream():

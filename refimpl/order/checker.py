@@ -45,9 +45,10 @@ class Checker:
         self._streams = self._lanes.by_name
         self._history = History()
         self._captures: dict[str, Capture] = {}
-        self._agents: dict[str, Lane] = {}
+        self._agents: dict[str, list[Lane]] = {}
         self._idle_agents: list[Lane] = []
         self._users: dict[str, list[str]] = {}
+        self._home: dict[str, str | None] = {}
         self._marks: dict[str, list[Clock]] = {}
         self._lints: list[Lint] = []
         self._calls = 0
@@ -211,32 +212,38 @@ class Checker:
         call, place = self._next(site)
         lane = self._idle_agents.pop() if self._idle_agents else self._lanes.new("agent")
         lane.name = f"agent {agent}"
-        self._agents[agent] = lane
+        self._agents.setdefault(agent, []).append(lane)
         lane.clock = joined(lane.clock, self._lanes.host.clock)
         lane.clock[lane.index] += 1
         self._touch(lane, lane.clock, lane.clock[lane.index], call, agent, place, reads, writes)
 
     def agent_wait(self, agent: str) -> None:
-        """The host blocks until the agent has ended; an agent that never began holds nobody."""
+        """The host blocks until all that began under this name has ended; an agent that never began holds nobody."""
         self._calls += 1
-        lane = self._agents.pop(agent, None)
-        if lane is not None:
+        for lane in self._agents.pop(agent, ()):
             self._lanes.join_host(lane.clock)
             self._idle_agents.append(lane)
 
     # ── allocators ──
 
-    def driver_alloc(self, device: int | None) -> None:
-        """The driver's allocation judged as observed: a barrier over the device's streams. None: no barrier."""
+    def driver_alloc(self, device: int | None = None) -> None:
+        """The driver's allocation judged as observed: a barrier over that device's streams, or the current one's."""
         self._calls += 1
+        device = self._lanes.device if device is None else device
+        self._lanes.legacy(device)
         lanes = list(self._lanes.of_device(device))
         for source in lanes:
             for lane in lanes:
                 lane.clock = joined(lane.clock, source.clock)
 
-    def tensor_alloc(self, buf: str, block: str | None = None) -> None:
-        """The caching allocator hands out ``buf``; with ``block`` it lives there, after that block's former owners."""
+    def lives_in(self, buf: str, block: str) -> None:
+        """``buf`` was handed out in ``block`` before the first call that this checker is told of."""
+        self._history.own(buf, block)
+
+    def tensor_alloc(self, buf: str, block: str | None = None, stream: str | None = None) -> None:
+        """The caching allocator hands out ``buf`` on ``stream``; with ``block`` it follows that block's former owners."""
         self._calls += 1
+        self._home[buf] = stream
         if block is None:
             return
         for clock in self._marks.pop(block, ()):
@@ -246,16 +253,17 @@ class Checker:
 
     def tensor_free(self, buf: str) -> None:
         """The caching allocator takes ``buf`` back: its next owner comes after what the recorded streams hold now."""
+        block = self._history.free(buf, self._calls)
         self._calls += 1
-        block = self._history.block(buf)
         users = self._users.pop(buf, [])
         if block is not None:
             self._marks.setdefault(block, []).extend(list(self._lanes.enter(user).clock) for user in users)
 
     def record_stream(self, buf: str, stream: str) -> None:
-        """The allocator learns that ``stream`` uses ``buf``."""
+        """The allocator learns that ``stream`` uses ``buf``; of the stream that ``buf`` was handed out on it knows."""
         self._calls += 1
-        self._users.setdefault(buf, []).append(stream)
+        if self._home.get(buf) != stream:
+            self._users.setdefault(buf, []).append(stream)
 
     # ── what was found ──
 
@@ -315,7 +323,8 @@ class Checker:
 
     def _race(self, found: Found) -> Race:
         first, second = self._side(found.first), self._side(found.second)
-        edge = missing_edge(found.kind, first, second, found.owners)
+        reaches = not found.after_free and self._home.get(found.owners[0]) != first.lane
+        edge = missing_edge(found.kind, first, second, found.owners, reaches)
         return Race(found.kind, found.bytes, first, second, edge, count=found.count)
 
     def _side(self, point: Point) -> Touch:
@@ -329,14 +338,24 @@ def site_text(point: Point) -> str | None:
     return point.code or None
 
 
-def missing_edge(kind: Hazard, first: Touch, second: Touch, owners: tuple[str, str]) -> MissingEdge:
-    """The smallest edge that would order two unordered ops, and the call that makes it."""
+def missing_edge(
+    kind: Hazard, first: Touch, second: Touch, owners: tuple[str, str], reaches: bool = True
+) -> MissingEdge:
+    """The smallest edge that would order two unordered ops, and the call that makes it.
+
+    Args:
+        kind: the hazard.
+        first, second: the two ops, in issue order.
+        owners: the buffers that they used; they differ for a lifetime hazard.
+        reaches: ``record_stream`` would cover the first use; it does not cover one on the allocating stream, nor one
+            that was issued after its buffer was freed.
+    """
     after, before = f"op {first.op} ({first.name})", f"op {second.op} ({second.name})"
     if first.op == second.op:
         words = f"make node {second.name} depend on node {first.name}"
     elif first.lane.startswith("agent "):
         words = f"wait for {first.lane} before {before}"
-    elif kind is Hazard.LIFETIME:
+    elif kind is Hazard.LIFETIME and reaches:
         wait = f"make {second.lane} wait for an event recorded after {after}"
         words = f"call record_stream({owners[0]}, {first.lane}) before {owners[0]} is freed, or {wait}"
     elif second.lane == "host" or second.lane.startswith("agent "):

@@ -121,7 +121,7 @@ class Lanes:
 
         An action of the legacy stream also comes after all that its device's blocking streams hold.
         """
-        lane = self._current_legacy() if stream == LEGACY else self.by_name.get(stream)
+        lane = self.legacy(self.device) if stream == LEGACY else self.by_name.get(stream)
         if lane is None:
             lane = self.declare(stream, 0, blocking=False)
         lane.clock = joined(lane.clock, self.host.clock)
@@ -152,10 +152,11 @@ class Lanes:
         lane.branches.append(branch)
         return branch
 
-    def _current_legacy(self) -> Lane:
-        lane = self._legacy.get(self.device)
+    def legacy(self, device: int) -> Lane:
+        """The legacy default stream of a device, which every device has."""
+        lane = self._legacy.get(device)
         if lane is None:
-            lane = self._legacy[self.device] = self.new(LEGACY, self.device, legacy=True)
+            lane = self._legacy[device] = self.new(LEGACY, device, legacy=True)
         return lane
 
     def _blocking(self, device: int) -> Iterator[Lane]:

@@ -87,6 +87,15 @@ def build(program: Program, as_observed: bool = False) -> Graph:
     return builder.graph
 
 
+def blocks_before(program: Program) -> dict[str, str]:
+    """Blocks of the buffers that were handed out before the program begins: it frees them and never allocates them."""
+    first: dict[str, p.TensorAlloc | p.TensorFree] = {}
+    for op in program.ops:
+        if isinstance(op, p.TensorAlloc | p.TensorFree):
+            first.setdefault(op.buf, op)
+    return {buf: op.block for buf, op in first.items() if isinstance(op, p.TensorFree) and op.block is not None}
+
+
 class _Builder:
     """Walks a program in issue order; ``tails`` holds for each stream the steps that its next step comes after."""
 
@@ -97,8 +106,9 @@ class _Builder:
         self.host: int | None = None
         self.tails: dict[str, tuple[int, ...]] = dict.fromkeys(program.streams, ())
         self.captures: dict[str, tuple[int, ...]] = {}
-        self.agents: dict[str, int] = {}
-        self.block_of: dict[str, str] = {}
+        self.agents: dict[str, list[int]] = {}
+        self.block_of: dict[str, str] = blocks_before(program)
+        self.home: dict[str, str | None] = {}
         self.users: dict[str, list[str]] = {}
         self.pending: dict[str, list[int]] = {}
 
@@ -202,8 +212,7 @@ class _Builder:
             case p.HostAsyncBegin():
                 self.begin(i, op)
             case p.HostAsyncWait():
-                agent = self.agents.pop(op.id, None)
-                self.on_host(i, name, [] if agent is None else [(agent, EdgeKind.AGENT, op.id)])
+                self.on_host(i, name, [(agent, EdgeKind.AGENT, op.id) for agent in self.agents.pop(op.id, [])])
             case p.GraphLaunch():
                 self.launch_graph(i, op)
             case p.StreamWriteValue():
@@ -243,7 +252,7 @@ class _Builder:
             reads=self.place(reads),
             writes=self.place(writes),
         )
-        self.agents[op.id] = step
+        self.agents.setdefault(op.id, []).append(step)
 
     def launch_graph(self, i: int, op: p.GraphLaunch) -> None:
         start = self.queue(i, op.stream, op.name)
@@ -280,18 +289,24 @@ class _Builder:
             self.tails[key] = (step,)
 
     def cache(self, i: int, op: p.TensorAlloc | p.TensorFree | p.RecordStream, name: str) -> None:
-        if isinstance(op, p.RecordStream):
-            self.users.setdefault(op.buf, []).append(op.stream)
-        elif isinstance(op, p.TensorFree):
-            block = self.block_of.get(op.buf)
-            for stream in self.users.pop(op.buf, []):
-                if block is not None:
-                    # No action of the stream: nothing promises that blocking streams await a mark on legacy.
-                    mark = self.graph.add(i, self.lane(stream), f"allocator's mark on {stream}", self.before(stream))
-                    self.pending.setdefault(block, []).append(mark)
-        elif op.block is not None:
-            marks = self.pending.pop(op.block, [])
-            if marks:
-                self.on_host(i, name, [(mark, EdgeKind.ALLOCATOR, op.block) for mark in marks])
-            self.block_of[op.buf] = op.block
-            self.users.pop(op.buf, None)
+        match op:
+            case p.RecordStream():
+                if self.home.get(op.buf) != op.stream:
+                    self.users.setdefault(op.buf, []).append(op.stream)
+            case p.TensorFree():
+                block = self.block_of.get(op.buf)
+                for stream in self.users.pop(op.buf, []):
+                    if block is not None:
+                        # No action of the stream: nothing promises that blocking streams await a mark on legacy.
+                        mark = self.graph.add(
+                            i, self.lane(stream), f"allocator's mark on {stream}", self.before(stream)
+                        )
+                        self.pending.setdefault(block, []).append(mark)
+            case p.TensorAlloc():
+                self.home[op.buf] = op.stream
+                if op.block is not None:
+                    marks = self.pending.pop(op.block, [])
+                    if marks:
+                        self.on_host(i, name, [(mark, EdgeKind.ALLOCATOR, op.block) for mark in marks])
+                    self.block_of[op.buf] = op.block
+                    self.users.pop(op.buf, None)

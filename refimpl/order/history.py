@@ -21,6 +21,7 @@ class Found:
         bytes: the first bytes at stake.
         first, second: the first pair of accesses seen.
         owners: the buffers of the two accesses; they differ when a block went from one owner to the next.
+        after_free: the first access was issued after its buffer was freed.
         count: how many pairs were seen.
     """
 
@@ -29,6 +30,7 @@ class Found:
     first: Point
     second: Point
     owners: tuple[str, str]
+    after_free: bool = False
     count: int = 1
 
 
@@ -40,6 +42,7 @@ class History:
         self._cells: dict[Range, Cell] = {}
         self._memories: dict[str, Memory] = {}
         self._block_of: dict[str, str] = {}
+        self._freed: dict[str, int] = {}
         self._sweep_at = SWEEP_AT
 
     def touch(
@@ -73,8 +76,9 @@ class History:
                     cell.reads.clear()
             cell.write = point
 
-    def block(self, buf: str) -> str | None:
-        """The block that a buffer lives in, when it is the caching allocator's."""
+    def free(self, buf: str, call: int) -> str | None:
+        """``buf`` is freed by this call; returns the block that it lives in, when it is the caching allocator's."""
+        self._freed[buf] = call
         return self._block_of.get(buf)
 
     def own(self, buf: str, block: str) -> None:
@@ -83,6 +87,7 @@ class History:
         if former is not None:
             self._unlist(cell for cell in former.cells if cell.range.buf == buf)
         self._block_of[buf] = block
+        self._freed.pop(buf, None)
         memory = self._memories.get(block)
         if memory is not None:  # or each owner would leave cells that all later owners are compared with
             dead = {cell for cell in memory.cells if cell.is_empty()}
@@ -145,7 +150,8 @@ class History:
         assert bytes_ is not None, f"{r} and {cell.range} were linked without a common byte"
         owners = (cell.range.buf, r.buf)
         hazard = Hazard.LIFETIME if owners[0] != owners[1] else kind
-        self.found[key] = Found(hazard, bytes_, first, second, owners)
+        after_free = first.call > self._freed.get(owners[0], first.call)
+        self.found[key] = Found(hazard, bytes_, first, second, owners, after_free)
 
 
 def _seen(cell: Cell, host_clock: Clock) -> bool:

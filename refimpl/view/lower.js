@@ -48,10 +48,18 @@ class Lowering {
 		this.agents = new Map();
 		this.owners = new Map();
 		this.users = new Map();
+		this.homes = new Map();
 		this.pending = new Map();
 		this.lives = 0;
 		this.program = program;
+		this.bornBefore();
 		(program.ops ?? []).forEach((s, at) => this.lower(s, at));
+	}
+	/** A buffer that is freed before it is handed out was handed out before the program begins. */
+	bornBefore() {
+		const first = new Map();
+		for (const s of this.program.ops ?? []) if (/^tensor_(alloc|free)$/.test(s.op) && !first.has(s.buf)) first.set(s.buf, s);
+		for (const s of first.values()) if (s.op === "tensor_free" && s.block != null) this.owners.set(s.buf, { block: s.block, life: ++this.lives });
 	}
 
 	fail(text) {
@@ -240,7 +248,8 @@ class Lowering {
 
 	// ── the caching allocator ──
 	own(s) {
-		if (s.block === undefined) return;
+		this.homes.set(s.buf, s.stream == null ? undefined : this.laneOf(s.stream));
+		if (s.block == null) return;
 		const marks = this.pending.get(s.block) ?? [];
 		if (marks.length) this.mark("sync", HOST, `reuse of ${s.block}`, this.edges("sync", marks), { implicit: true, cost: 0 });
 		this.pending.delete(s.block);
@@ -255,7 +264,9 @@ class Lowering {
 		const marks = users.map((lane) => this.tailMark(lane).i);
 		this.pending.set(owner.block, [...(this.pending.get(owner.block) ?? []), ...marks]);
 	}
+	/** Of the stream that a tensor was handed out on the allocator knows anyhow. */
 	use(s) {
+		if (this.homes.get(s.buf) === this.laneOf(s.stream)) return;
 		this.users.set(s.buf, [...(this.users.get(s.buf) ?? []), this.laneOf(s.stream)]);
 	}
 

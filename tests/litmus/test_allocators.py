@@ -3,7 +3,6 @@
 Source: PyTorch's reference of Tensor.record_stream.
 """
 
-import pytest
 
 from refimpl.order import Hazard, check
 from refimpl.program import Buffer, Free, Program, Stream
@@ -62,14 +61,12 @@ def test_as_observed_a_driver_allocation_is_a_barrier_over_its_device_s_streams(
     assert verdict(write("s", "managed"), alloc("y"), host_read("managed"), as_observed=True) == RACE
 
 
-@pytest.mark.xfail(strict=True, reason="the clocks make the legacy stream at its first use, after the barrier")
 def test_as_observed_the_barrier_holds_a_legacy_stream_that_was_not_yet_used() -> None:
     ops = (write("s"), alloc("y"), read("legacy"))
     lone = Program(ops=ops, streams={"s": Stream()}, buffers={"x": Buffer(64), "y": Buffer(64)})
     assert check(lone, as_observed=True).verdict == OK
 
 
-@pytest.mark.xfail(strict=True, reason="the clocks take a pinned buffer's own device, which it does not have")
 def test_as_observed_pinned_memory_is_allocated_on_the_current_device() -> None:
     assert verdict(write("s"), set_device(1), alloc("pinned"), read("t"), as_observed=True) == RACE
     assert verdict(write("s1"), set_device(1), alloc("pinned"), read("b1"), as_observed=True) == OK

@@ -10,15 +10,9 @@ from refimpl.program import Program, Verdict, read_programs
 
 PROGRAMS = read_programs(Path(__file__).with_name("programs.json"))
 
-AWAITED = {
-    "allocator/record_stream_of_the_allocating_stream_does_nothing": "record_stream does not look at the stream yet",
-}
-"""Programs whose verdict the checker does not give yet; one that it gives after all is an error here."""
-
 
 def cases() -> list[Any]:
-    marks = {id: pytest.mark.xfail(strict=True, reason=why) for id, why in AWAITED.items()}
-    return [pytest.param(q, id=q.id, marks=[marks[q.id]] if q.id in marks else []) for q in PROGRAMS]
+    return [pytest.param(q, id=q.id) for q in PROGRAMS]
 
 
 @pytest.mark.parametrize("program", cases())
