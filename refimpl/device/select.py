@@ -2,18 +2,31 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 import torch
 
 from refimpl.device.simulator.install import install, installed, refuse_cuda
 
+DEVICE_VARIABLE = "STREAM_ORDER_DEVICE"
+"""Environment variable that names the device `best` picks; the notebooks' runner sets it."""
+
 
 def best() -> str:
     """The name of the best device of this process: "cuda" where there is a GPU, else "sim", which is then installed.
 
-    A process in which `sim` is installed already stays with it.
+    A process in which `sim` is installed already stays with it; `STREAM_ORDER_DEVICE=sim` asks for it where there is
+    a GPU.
+
+    Raises:
+        ValueError: `STREAM_ORDER_DEVICE` names another device.
+        RuntimeError: it asks for a GPU, and there is none.
     """
+    asked = os.environ.get(DEVICE_VARIABLE)
+    if asked:
+        get(asked)
+        return asked
     if not installed() and torch.cuda.is_available():
         return "cuda"
     install()

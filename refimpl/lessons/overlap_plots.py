@@ -18,9 +18,9 @@ LOOKS = {
 def step_time_picture(rows: Sequence[Row], device: str) -> Picture:
     """Step time over host work for each fence, between max and sum of the host's part and the graph's."""
     alt = (
-        f"Step time over host work on {device}. The curve of wait lies on the lower bound, max of host and graph; those "
-        "of synchronize and of the control, one step at a time, lie on the upper bound, host plus graph. Without a "
-        "fence steps are as fast as under wait and start from stale lengths."
+        f"Step time over host work on {device}. The curve of wait lies on the lower bound, max of host and graph; "
+        "those of synchronize and of the control, one step at a time, lie on the upper bound, host plus graph. Without "
+        "a fence steps are as fast as under wait and start from stale lengths."
     )
     plt = _pyplot()
     figure, axes = plt.subplots(figsize=(7.2, 4.0), layout="constrained")

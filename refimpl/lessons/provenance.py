@@ -13,7 +13,6 @@ from typing import Any
 from refimpl.program.errors import UserError
 
 KEY = "stream_order"
-DEVICE_VARIABLE = "STREAM_ORDER_DEVICE"
 
 
 @dataclass(frozen=True)

@@ -8,10 +8,11 @@ from typing import Any
 
 import nbformat
 
+from refimpl.device.select import DEVICE_VARIABLE
 from refimpl.lessons.canonical import canonical
 from refimpl.lessons.keep import KEEP_VARIABLE
 from refimpl.lessons.notebooks import code, read
-from refimpl.lessons.provenance import DEVICE_VARIABLE, KEY, Machine, Stamp
+from refimpl.lessons.provenance import KEY, Machine, Stamp
 from refimpl.lessons.sources import ROOT, cells_sha256, module_hashes
 
 Progress = Callable[[int, int], None]

@@ -241,7 +241,7 @@ class Checker:
         self._history.own(buf, block)
 
     def tensor_alloc(self, buf: str, block: str | None = None, stream: str | None = None) -> None:
-        """The caching allocator hands out ``buf`` on ``stream``; with ``block`` it follows that block's former owners."""
+        """The caching allocator hands out ``buf`` on ``stream``; with ``block`` after its former owners."""
         self._calls += 1
         self._home[buf] = stream
         if block is None:

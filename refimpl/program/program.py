@@ -100,6 +100,10 @@ class Program:
     def __post_init__(self) -> None:
         object.__setattr__(self, "streams", MappingProxyType(dict(self.streams)))
         object.__setattr__(self, "buffers", MappingProxyType(dict(self.buffers)))
+        for name in self.streams:
+            if name in (LEGACY, "host") or name.startswith("agent "):
+                why = f"a stream may not be called {name!r}: that name belongs to another lane, so choose another"
+                raise ProgramError(why, case=self.id, field="streams")
         inside: set[Range] = set()
         for index, op in enumerate(self.ops):
             try:
@@ -197,6 +201,9 @@ def topological(nodes: tuple[Node, ...]) -> tuple[Node, ...]:
     followers: list[list[int]] = [[] for _ in nodes]
     missing = [len(set(node.deps)) for node in nodes]
     for k, node in enumerate(nodes):
+        if (node.record is not None) + (node.wait is not None) + bool(node.reads or node.writes) > 1:
+            why = f"node {node.name!r} is a kernel, a record or a wait: one of the three, so split it"
+            raise ProgramError(why, field="nodes")
         for dep in set(node.deps):
             if dep not in index:
                 raise ProgramError(

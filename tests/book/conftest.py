@@ -12,7 +12,6 @@ from urllib.parse import urlparse
 import pytest
 from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, Request, Response
 
-from tests.conftest import FLAGS as FLAGS
 from tests.conftest import ROOT
 
 HTML = Path(os.environ.get("BOOK_HTML", ROOT / "_build" / "html"))

@@ -25,7 +25,9 @@ def test_the_first_chapter_has_its_exercises() -> None:
 
 @pytest.mark.parametrize("exercise", ALL.values(), ids=ALL)
 @pytest.mark.parametrize(
-    "answer", [None, 3, "wait", [], [None], {}, lambda: 1 / 0, lambda *_: [object], dict], ids=repr
+    "answer",
+    [None, 3, "wait", [], [None], {}, lambda: 1 / 0, lambda *_: [object], dict],
+    ids=["None", "3", "text", "list", "list of None", "dict", "raises", "gives classes", "class"],
 )
 def test_a_bad_answer_gets_a_verdict_and_no_traceback(exercise: Exercise, answer: object) -> None:
     verdict = exercise.verdict(answer)

@@ -3,7 +3,6 @@
 Source: PyTorch's reference of Tensor.record_stream.
 """
 
-
 from refimpl.order import Hazard, check
 from refimpl.program import Buffer, Free, Program, Stream
 from tests.litmus.words import (

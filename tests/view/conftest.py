@@ -3,7 +3,6 @@
 import functools
 import http.server
 import json
-import os
 import shutil
 import subprocess
 import threading
@@ -12,20 +11,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, sync_playwright
+from playwright.sync_api import Browser
 
 from refimpl.view import first_frame, page
 from refimpl.view.bundle import esm, source, write_static
-from tests.book.conftest import FLAGS, Watched, watch
+from tests.book.conftest import Watched, watch
 
 HERE = Path(__file__).parent
 LOADER = HERE.parents[1] / "book" / "_static" / "widgets" / "loader.js"
 SIZES = {"laptop": (1280, 900), "phone": (390, 844)}
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Playwright allows one instance a thread: the one here lives for a module and ends before the book's begins."""
-    items.sort(key=lambda item: "test_timeline_browser" not in item.nodeid)
 
 
 @pytest.fixture(scope="session")
@@ -34,18 +28,6 @@ def verify_done() -> dict[str, Any]:
     made = subprocess.run(["node", HERE / "example.mjs"], capture_output=True, text=True, check=True)
     spec: dict[str, Any] = json.loads(made.stdout)
     return spec
-
-
-@pytest.fixture(scope="module")
-def chromium() -> Iterator[Browser]:
-    """An installed Chromium that can reach nothing but this machine."""
-    names = os.environ.get("CHROMIUM", "chromium chromium-browser google-chrome google-chrome-stable").split()
-    found = next((path for path in map(shutil.which, names) if path), None)
-    assert found is not None, f"none of {', '.join(names)} is installed: `make browser` finds or installs one"
-    with sync_playwright() as playwright:
-        launched = playwright.chromium.launch(executable_path=found, args=FLAGS)
-        yield launched
-        launched.close()
 
 
 @pytest.fixture(scope="module")
@@ -80,14 +62,14 @@ def address(site: Path) -> Iterator[str]:
 
 
 @pytest.fixture
-def visit(chromium: Browser, address: str, site: Path) -> Iterator[Callable[..., Watched]]:
+def visit(browser: Browser, address: str, site: Path) -> Iterator[Callable[..., Watched]]:
     """``visit("saved.html", size="phone", disk=True, color_scheme="dark")`` opens a page and waits until it is live."""
     contexts = []
 
     def open_page(name: str, size: str = "laptop", disk: bool = False, **options: Any) -> Watched:
         width, height = SIZES[size]
         options.setdefault("reduced_motion", "reduce")
-        context = chromium.new_context(viewport={"width": width, "height": height}, **options)
+        context = browser.new_context(viewport={"width": width, "height": height}, **options)
         contexts.append(context)
         watched = watch(context, site.as_uri() if disk else address)
         watched.page.goto(f"{watched.base}/{name}")
