@@ -21,7 +21,12 @@ class VerifyDone(StrEnum):
     WAIT = "wait"
 
 
-def maybe_wait_verify_done(variant: VerifyDone, device: str, verify_done: Any, schedule_stream: Any) -> None:
+def maybe_wait_verify_done(
+    variant: VerifyDone,
+    device: str,
+    verify_done: Any,
+    schedule_stream: Any,
+) -> None:
     """Orders what ``schedule_stream`` is given from here on after the forward that recorded ``verify_done``.
 
     Removes the RAW hazard on ``new_seq_lens``; ``NONE`` shows it.
@@ -36,7 +41,8 @@ def maybe_wait_verify_done(variant: VerifyDone, device: str, verify_done: Any, s
         Called on the host, with ``schedule_stream`` current. ``SYNCHRONIZE`` blocks the host until the forward has
         executed; ``WAIT`` and ``NONE`` return at once.
     """
-    assert devices.get(device).current_stream() == schedule_stream, "verify_done orders the current stream"
+    current = devices.get(device).current_stream()
+    assert current == schedule_stream, "verify_done orders the current stream"
     if verify_done is None:
         return
     match variant:

@@ -149,7 +149,9 @@ def refuse_idle(answer: Fenced) -> None:
     """Raises if one of the added fences could go without a race: it is not the least."""
     for index in answer.added:
         if not check(answer.without(index)).races:
-            raise Rejected(f"{name(answer.program, index)} adds nothing: the program is as safe without it.")
+            following = answer.program.ops[index + 1 : index + 2]
+            place = f", put before {_next(following)}," if following else ""
+            raise Rejected(f"{name(answer.program, index)}{place} adds nothing: the program is as safe without it.")
 
 
 def inserted(

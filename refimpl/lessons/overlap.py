@@ -126,7 +126,8 @@ class OverlapLoop:
 
     def run_batch(self, n: int) -> None:
         """Queue step N behind its preparation, and the copy of its results behind it; the host does not block."""
-        # Safe because: forward reads batch_lens[n] after schedule wrote it.
+        # Safe because: forward reads batch_lens[n] after schedule wrote it, and
+        # overwrites new_seq_lens after schedule read it.
         self.forward_stream.wait_stream(self.schedule_stream)
         with self.dev.stream(self.forward_stream):
             self.load(n)

@@ -7,11 +7,11 @@ from refimpl.lessons.measure_overlap import CONTROL, Row
 from refimpl.view.plot import Picture
 
 INK, HOST, FORWARD, SCHEDULE, HAZARD = "#1c2127", "#555555", "#0072B2", "#E69F00", "#D55E00"
-LOOKS = {
+LOOKS: dict[str, dict[str, Any]] = {
     CONTROL: {"color": HOST, "marker": "s", "linestyle": ":"},
     "synchronize": {"color": SCHEDULE, "marker": "D", "linestyle": "--"},
     "wait": {"color": FORWARD, "marker": "o", "linestyle": "-"},
-    "none": {"color": HAZARD, "marker": "x", "linestyle": "none"},
+    "none": {"color": HAZARD, "marker": "x", "linestyle": "none", "zorder": 4, "markeredgewidth": 1.8},
 }
 
 

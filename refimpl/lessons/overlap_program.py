@@ -37,7 +37,13 @@ WORDS = {
 }
 
 
-def overlap_program(fence: VerifyDone, steps: int = 5, host_us: float = 1000.0, forward_us: float = 4800.0) -> Program:
+def overlap_program(
+    fence: VerifyDone,
+    steps: int = 5,
+    host_us: float = 1000.0,
+    forward_us: float = 4800.0,
+    extend_us: float = 0.0,
+) -> Program:
     """The loop's ops in issue order; times are for drawing and do not change what is ordered.
 
     Args:
@@ -45,12 +51,13 @@ def overlap_program(fence: VerifyDone, steps: int = 5, host_us: float = 1000.0, 
         steps: iterations.
         host_us: host work per iteration, in microseconds.
         forward_us: duration of the captured step, in microseconds.
+        extend_us: when above zero, GPU work of this length behind ``verify_done``, as EAGLE's draft-extend is.
     """
     ops: list[Op] = []
     for n in range(steps):
         ops += _fence(fence, n)
         ops += _prepare(n, host_us)
-        ops += _run_batch(n, forward_us)
+        ops += _run_batch(n, forward_us, extend_us)
         if n > 0:
             ops += _process_result(n - 1, n)
     return _program(f"overlap/{fence}", WORDS[fence], steps, ops)
@@ -105,9 +112,10 @@ def _prepare(n: int, host_us: float) -> list[Op]:
     ]
 
 
-def _run_batch(n: int, forward_us: float) -> list[Op]:
+def _run_batch(n: int, forward_us: float, extend_us: float = 0.0) -> list[Op]:
     lens, new = Range("seq_lens", 0, ROW), Range("new_seq_lens", 0, ROW)
     words = f"lengths after step {n}"
+    extend = Launch(stream="forward", name=f"draft_extend {n}", us=extend_us, step=n)
     return [
         StreamWaitStream(stream="forward", on="schedule", step=n),
         Launch(stream="forward", name=f"load {n}", reads=(_row("batch_lens", n),), writes=(lens,), us=10.0, step=n),
@@ -122,6 +130,7 @@ def _run_batch(n: int, forward_us: float) -> list[Op]:
             value=words,
         ),
         EventRecord(event="verify_done", stream="forward", step=n),
+        *([extend] if extend_us > 0 else []),
         Launch(stream="forward", name=f"publish {n}", reads=(new,), writes=(_row("results", n),), us=10.0, step=n),
         StreamWaitStream(stream="copy", on="forward", step=n),
         Memcpy(

@@ -6,9 +6,11 @@ from dataclasses import replace
 from pathlib import Path
 
 from refimpl.fences import VerifyDone
+from refimpl.lessons.keep import keep_picture
 from refimpl.lessons.overlap import OverlapLoop
 from refimpl.program import Span, SpanKind, Trace, label
 from refimpl.timeline import from_profiler
+from refimpl.view.plot import Picture, compare
 
 STREAMS = ("schedule", "forward", "copy")
 
@@ -32,6 +34,14 @@ def traced(loop: OverlapLoop, fence: VerifyDone | None, host_us: float, steps: i
 
     trace = _simulated(loop, run) if loop.device == "sim" else _profiled(loop, run)
     return _window(trace, f"load {steps - shown - 2}", f"load {steps - 2}")
+
+
+def fences_picture(loop: OverlapLoop, host_us: float) -> Picture:
+    """What the device did under ``synchronize`` and ``wait``, on one axis; the landing page shows the committed one."""
+    fences = (VerifyDone.SYNCHRONIZE, VerifyDone.WAIT)
+    picture = compare({str(fence): traced(loop, fence, host_us) for fence in fences})
+    keep_picture("wait-or-synchronize", picture)
+    return picture
 
 
 def _profiled(loop: OverlapLoop, run: Callable[[], None]) -> Trace:

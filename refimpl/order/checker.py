@@ -115,7 +115,7 @@ class Checker:
             ends[node.name] = (branch, clock)
             if node.record is not None:
                 self._capture(node.record, branch.index, epoch, clock, call)
-            self._touch(branch, clock, epoch, call, f"{name}/{node.name}", place, node.reads, node.writes)
+            self._touch(branch, clock, epoch, call, node_name(name, node), place, node.reads, node.writes)
         for _, clock in ends.values():
             lane.clock = joined(lane.clock, clock)
         self._lanes.leave(lane)
@@ -329,6 +329,11 @@ class Checker:
 
     def _side(self, point: Point) -> Touch:
         return Touch(point.call, point.name, self._lanes.name_of(point.lane), site_text(point))
+
+
+def node_name(graph: str, node: Node) -> str:
+    """A node of a graph in messages: ``graph/node``, or the name that both have."""
+    return node.name if node.name == graph else f"{graph}/{node.name}"
 
 
 def site_text(point: Point) -> str | None:

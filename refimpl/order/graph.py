@@ -187,7 +187,7 @@ class _Builder:
             case p.StreamWaitEvent():
                 self.queue(i, op.stream, name, [(c, EdgeKind.EVENT, op.event) for c in self.captures.get(op.event, ())])
             case p.StreamWaitStream():
-                mark = self.queue(i, op.on, f"tail of {op.on}")
+                mark = self.queue(i, op.on, f"record of wait_stream({op.on})")
                 self.queue(i, op.stream, name, [(mark, EdgeKind.STREAM, op.on)])
             case p.EventSync() | p.EventQuery():
                 self.on_host(i, name, [(c, EdgeKind.SYNCHRONIZE, op.event) for c in self.captures.get(op.event, ())])
@@ -266,7 +266,7 @@ class _Builder:
             step = self.graph.add(
                 i,
                 op.stream,
-                f"{op.name}/{node.name}",
+                node.name if node.name == op.name else f"{op.name}/{node.name}",
                 edges,
                 reads=self.place(node.reads),
                 writes=self.place(node.writes),

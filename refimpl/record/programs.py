@@ -194,7 +194,8 @@ def _graph(entry: Launched, names: Names) -> GraphLaunch:
         sorted({group_of[b] for op in group for b in before[op] if b in group_of} - {i})
         for i, group in enumerate(groups)
     ]
-    labels = {i: f"{_node_name(group)} {i}" for i, group in enumerate(groups) if not _is_edge(group[0])}
+    shown = {i: _node_name(group) for i, group in enumerate(groups) if not _is_edge(group[0])}
+    labels = {i: name if list(shown.values()).count(name) == 1 else f"{name} {i}" for i, name in shown.items()}
 
     def sources(index: int) -> list[int]:
         return sorted({s for d in deps[index] for s in ([d] if d in labels else sources(d))})

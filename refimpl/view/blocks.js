@@ -5,6 +5,7 @@ import { isWork } from "./order.js";
 import { laneState, shortTarget, target } from "./words.js";
 import { isBlock } from "./solve.js";
 
+const GRIP = 10, GRIP_BOTH_SIDES = 24;
 const m11 = (t) => measure(t, 11), bold11 = (t) => measure(t, 11, 650);
 
 export function drawLanes(f) {
@@ -46,9 +47,9 @@ function drawOp(f, o) {
 	const fill = held ? `url(#${f.uid}${o.never ? "hz" : "host"})` : color, rim = o.never ? "var(--tl-hz)" : o.lane === HOST ? "var(--tl-rim)" : color;
 	const g = f.group(`op ${o.id}`, f.layer.ops, {
 		hit: ["rect", { class: "hit", x: -2 }], under: ["rect", { class: "bg", rx: 5 }], f: ["rect", { class: "f" }],
-		plate, t: ["text", {}], knob: ["rect", { class: "knob", rx: 1, width: 2, height: 12, fill: f.textOn(o.lane) }], grip: ["rect", { class: "grip" }] }, (n) => f.on.born(n.el, o));
+		plate, t: ["text", {}], knob: ["rect", { class: "knob", rx: 1, width: 2, height: 12, fill: f.textOn(o.lane) }] }, (n) => f.on.born(n.el, o));
 	const later = S.scrubbed && S.now < o.start - S.span / 1e4, unborn = S.scrubbed && S.now < o.ready - S.span / 1e4, drag = !held && !o.never;
-	set(g.el, { opacity: o.alpha * (f.path && !f.path.ids.has(o.id) ? 0.28 : 1), transform: `translate(${x.toFixed(2)},${r.y})`, tabindex: o.id === S.cursor ? 0 : -1, "aria-pressed": S.sel.includes(o.id), class: `tl-op${S.sel.includes(o.id) ? " on" : ""}` });
+	set(g.el, { opacity: o.alpha * (f.path && !f.path.ids.has(o.id) ? 0.28 : 1), transform: `translate(${x.toFixed(2)},${r.y})`, tabindex: o.id === S.cursor ? 0 : -1, "aria-pressed": S.sel.includes(o.id), class: `tl-op${S.sel.includes(o.id) ? " on" : ""}${S.hover === o.id ? " near" : ""}` });
 	set(g.f, { width: w, height: r.h, rx: Math.min(5, w / 2), fill, stroke: rim, "fill-opacity": unborn ? 0.1 : later ? 0.4 : 1, "stroke-dasharray": unborn ? "3 3" : "none" });
 	set(g.under, { width: w, height: r.h });
 	const from = Math.max(0, L.left - x), to = Math.min(w, L.right - x), mid = (from + to) / 2, room = to - from;
@@ -58,7 +59,18 @@ function drawOp(f, o) {
 	set(g.hit, { width: Math.max(18, w + 4 + (outside ? m11(outside) + 6 : 0)), height: r.h });
 	set(g.plate, { x: mid - tw / 2, y: r.h / 2 - 8.5, width: tw });
 	set(g.knob, { x: w - 5, y: r.h / 2 - 6, width: drag && w > 14 ? 2 : 0 });
-	set(g.grip, { x: w - Math.min(9, w / 2), width: drag ? Math.min(9, w / 2) : 0, height: r.h });
+	if (drag && f.seen(x + w)) drawGrip(f, o, x, w, r);
+}
+/** Where the right edge is taken hold of: above all else, on both sides of the edge where the block is wide, and never over most of the next. */
+function drawGrip(f, o, x, w, r) {
+	const outside = w < GRIP_BOTH_SIDES ? 0 : Math.min(GRIP / 2, ...nextWidths(f, o, x + w)), inside = Math.min(GRIP - outside, w / 2);
+	const g = f.group(`grip ${o.id}`, f.layer.grips, { r: ["rect", { class: "grip" }] }, (n) => f.on.grip(n.r, o));
+	set(g.r, { x: x + w - inside, y: r.y, width: inside + outside, height: r.h });
+}
+/** A third of each block that begins where the grip would reach. */
+function nextWidths(f, v, end) {
+	const near = (o) => o !== v && o.lane === v.lane && isBlock(o) && f.X(o.start) >= end - 1 && f.X(o.start) < end + GRIP / 2;
+	return [...f.live.values()].filter(near).map((o) => Math.max(1, (f.X(o.end) - f.X(o.start)) / 3));
 }
 function nextStart(f, v) {
 	let x = f.L.right;
@@ -77,10 +89,12 @@ export function drawSteps(f) {
 	let n = now.length - 1;
 	const differ = (k) => Math.abs(f.X(now[k]) - f.X(was[k])) >= 5, fits = (k) => was[k] !== undefined && Math.max(f.X(now[k]), f.X(was[k])) <= L.right - (differ(k) ? 128 : 0);
 	if (was) while (n > 1 && !fits(n)) n--;
-	const rows = [[now, f.label, ""], ...(was ? [[was, f.wasLabel, "was: "]] : [])];
+	const rows = [[now, f.label, ""], ...(was ? [[was, f.wasLabel, "compared with "]] : [])];
 	rows.forEach(([at, what, pre], k) => {
 		const y = L.steps + k * 18, last = was ? n : at.length - 1;
-		set(f.group(`rowname ${k}`, f.layer.frame, { t: text(`s ${k ? "m" : "b"}`) }).t, { x: 0, y: y + 4, text: L.narrow ? "" : fitLabel([pre + what, what], L.left - 8, m11) });
+		const whole = m11(pre + what) <= L.left - 8, name = f.group(`rowname ${k}`, f.layer.frame, { a: text(`s ${k ? "m" : "b"}`), b: text("s m") });
+		set(name.a, { x: 0, y: y + 4, text: L.narrow ? "" : whole ? pre + what : pre.trim() || fitLabel([what], L.left - 8, m11) });
+		set(name.b, { x: 0, y: y + 17, text: L.narrow || whole || !pre ? "" : fitLabel([what], L.left - 8, m11) });
 		for (let j = 0; j < last; j++) stepBar(f, k, j, at[j], at[j + 1], what);
 	});
 	if (was) drawDifference(f, now, was, n, U);
@@ -89,7 +103,7 @@ function stepBar(f, k, j, from, to, what) {
 	const { L, U } = f, y = L.steps + k * 18, a = Math.max(f.X(from), L.left), b = Math.min(f.X(to), L.right);
 	if (b - a < 12) return;
 	const g = f.group(`step ${k} ${j}`, f.layer.steps, { p: line(k ? "mute" : "ink", 1.25, { opacity: k ? 0.6 : 1 }), t: text(`s ${k ? "m" : ""}`, "middle") }), len = U.num(to - from);
-	const word = fitLabel([`${k ? (L.narrow ? `before: ${what} ` : "") : `step ${j} · `}${len}`, len, ""], b - a - 24, m11), half = word ? m11(word) / 2 + 5 : 0, c = (a + b) / 2;
+	const word = fitLabel([`${k ? (L.narrow ? `compared with ${what}: ` : "") : `step ${j} · `}${len}`, len, ""], b - a - 24, m11), half = word ? m11(word) / 2 + 5 : 0, c = (a + b) / 2;
 	set(g.p, { d: `M${a + 1.5},${y}${f.X(from) >= L.left ? "m0,-4v8m0,-4" : ""}H${c - half}M${c + half},${y}H${b - 1.5}${f.X(to) <= L.right ? "m0,-4v8" : ""}` });
 	set(g.t, { x: c, y: y + 4, text: word });
 }

@@ -53,9 +53,10 @@ export function arrowPath(x0, y0, x1, y1) {
 	const k = Math.sign(y1 - y0) * Math.max(10, Math.abs(y1 - y0) * 0.55), f = (v) => +v.toFixed(1);
 	return `M${f(x0)},${f(y0)}C${f(x0)},${f(y0 + k)} ${f(x1)},${f(y1 - k)} ${f(x1)},${f(y1)}`;
 }
-/** Lane rows and plot box for a width; room for step rows only where there are steps. @param {number} width @param {string[]} lanes @param {string} hero @param {boolean} [steps] */
+const THUMB = 16;
+/** Lane rows and plot box for a width: at both ends of the plot half the time slider's thumb fits beside it, so that the thumb stands under the time that it shows. Room for step rows only where there are steps. @param {number} width @param {string[]} lanes @param {string} hero @param {boolean} [steps] */
 export function layout(width, lanes, hero, steps = true) {
-	const narrow = width < 620, left = narrow ? 0 : 128, rows = new Map();
+	const narrow = width < 620, left = narrow ? THUMB / 2 : 128, right = width - THUMB / 2, rows = new Map();
 	let y = narrow ? 20 : 8;
 	for (const lane of lanes) {
 		const h = lane === hero ? 34 : 25;
@@ -63,7 +64,7 @@ export function layout(width, lanes, hero, steps = true) {
 		y += h + (narrow ? 28 : 26);
 	}
 	const axis = steps ? y + 38 : y - 2;
-	return { narrow, left, right: width, fade: narrow ? 16 : 36, width: width - left, rows, steps: y, axis, height: axis + 24 };
+	return { narrow, left, right, full: width, fade: narrow ? 16 : 36, width: right - left, rows, steps: y, axis, height: axis + 24 };
 }
 
 /** How times are written in a picture of this length: milliseconds, or microseconds for a short one. @param {number} span in microseconds */

@@ -10,7 +10,7 @@ import { drawHazards, drawIdle, drawLinks, drawPath } from "./marks.js";
 const NAMED = [HOST, "schedule", "plan", "forward", "copy"], OTHERS = 5;
 
 export class Figure {
-	/** @param {string} uid @param {any} spec @param {any} state the timeline's S @param {any} on handlers: born(el, op), gap(lane, event), leave(), now(event) */
+	/** @param {string} uid @param {any} spec @param {any} state the timeline's S @param {any} on handlers: born(el, op), grip(el, op), gap(lane, event), leave(), now(event) */
 	constructor(uid, spec, state, on) {
 		Object.assign(this, { uid, spec, S: state, on, live: new Map(), path: null, others: new Map(), pool: new Map(), tick: 0, still: matchMedia("(prefers-reduced-motion: reduce)") });
 		this.svg = svgEl("svg", { role: "group", "aria-label": spec.alt ? `${spec.title}. ${spec.alt}` : spec.title });
@@ -20,7 +20,7 @@ export class Figure {
 		defs.innerHTML = `${hatch("host", "rim")}${hatch("hz", "hz")}<clipPath id="${uid}clip"><rect y="-20"/></clipPath><linearGradient id="${uid}fade"><stop stop-color="var(--tl-bg)" stop-opacity="0"/><stop offset="1" stop-color="var(--tl-bg)"/></linearGradient>`;
 		this.clip = defs.querySelector("clipPath rect");
 		this.edge = svgEl("rect", { fill: `url(#${uid}fade)`, y: 0, "pointer-events": "none" });
-		for (const n of ["bands", "steps", "faint", "ops", "links", "hazards", "pills", "path"]) plot.append((this.layer[n] = svgEl("g", /bands|ops/.test(n) ? {} : { "pointer-events": "none" })));
+		for (const n of ["bands", "steps", "faint", "ops", "links", "hazards", "pills", "path", "grips"]) plot.append((this.layer[n] = svgEl("g", /bands|ops|grips/.test(n) ? {} : { "pointer-events": "none" })));
 		for (const n of ["frame", "axis", "now"]) this.layer[n] = svgEl("g", n === "now" ? { "pointer-events": "none" } : {});
 		this.svg.append(defs, plot, this.edge, this.layer.frame, this.layer.axis, this.layer.now);
 	}
@@ -81,7 +81,7 @@ export class Figure {
 	draw(settled) {
 		const { L } = this;
 		this.tick++;
-		set(this.svg, { viewBox: `0 0 ${L.right} ${L.height}`, height: L.height });
+		set(this.svg, { viewBox: `0 0 ${L.full} ${L.height}`, height: L.height });
 		set(this.clip, { x: L.left, width: L.width, height: L.height + 40 });
 		set(this.edge, { x: L.right - L.fade, width: this.more() ? L.fade : 0, height: L.axis - 2 });
 		drawLanes(this);

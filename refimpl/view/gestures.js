@@ -1,7 +1,8 @@
 /** The reader's hands: keys and pointer turned into what the timeline can do. */
 
 /**
- * Keys, as long as the focus is inside `root`.
+ * Keys, while the focus is inside `root`; or while the pointer is over it and the focus nowhere, so that the page and its controls keep theirs.
+ * Returns a function that stops listening.
  * @param {HTMLElement} root @param {any} f the figure @param {any} act what the timeline can do
  */
 export function keyboard(root, f, act) {
@@ -9,7 +10,7 @@ export function keyboard(root, f, act) {
 	const anywhere = { f: act.toggleForce, r: act.resetAll, "?": () => act.help.showModal(), Escape: act.letGo, "+": () => act.zoom(2), "=": () => act.zoom(2), "-": () => act.zoom(0.5), 0: act.fitAll };
 	const arrows = { ArrowRight: () => act.step(1), ArrowLeft: () => act.step(-1) };
 	const onBlock = { ArrowDown: (o) => act.moveLane(o, 1), ArrowUp: (o) => act.moveLane(o, -1), Enter: (o) => act.pick(o.id), " ": (o) => act.pick(o.id), "[": longer(-1), "]": longer(1) };
-	root.addEventListener("keydown", (e) => {
+	const hear = (e) => {
 		if (e.ctrlKey || e.metaKey || e.altKey || act.help.open) return;
 		const key = e.key.length === 1 ? e.key.toLowerCase() : e.key, block = e.target.classList.contains("tl-op") && f.M.at.has(S.cursor), input = e.target.tagName === "INPUT";
 		const does = anywhere[key] ?? (input ? undefined : arrows[key]) ?? (block ? onBlock[key] : undefined);
@@ -17,7 +18,11 @@ export function keyboard(root, f, act) {
 		does(act.op(f.M.at.get(S.cursor) ?? 0));
 		e.preventDefault();
 		e.stopPropagation();
-	});
+	};
+	const hovered = (e) => { if (e.target === document.body && root.matches(":hover")) hear(e); };
+	root.addEventListener("keydown", hear);
+	document.addEventListener("keydown", hovered);
+	return () => { root.removeEventListener("keydown", hear); document.removeEventListener("keydown", hovered); };
 }
 
 /** @param {(e: PointerEvent) => void} move @param {() => void} [done] */
@@ -36,25 +41,31 @@ export function pointer(f, act) {
 	const { S } = f, touches = new Map();
 	let pinched = false;
 
+	function hover(el, id) {
+		const to = (x) => () => { S.hover = x; act.showCard(); act.draw(); };
+		el.onpointerenter = to(id);
+		el.onpointerleave = to("");
+	}
 	function born(el, { id }) {
 		el.setAttribute("role", "button");
 		el.dataset.id = id;
 		act.describe(el);
-		const hover = (to) => () => { S.hover = to; act.showCard(); act.draw(); };
-		el.onpointerenter = hover(id);
-		el.onpointerleave = hover("");
+		hover(el, id);
 		el.onfocus = () => { S.cursor = id; act.describe(el); act.showCard(); };
 		el.onblur = () => act.showCard();
 		el.onpointerdown = (e) => press(e, f.M.at.get(id));
 	}
+	function grip(el, { id }) {
+		hover(el, id);
+		el.onpointerdown = (e) => press(e, f.M.at.get(id), true);
+	}
 	/** A press picks; a drag of the right edge changes a duration, a graph's as a whole. */
-	function press(e, i) {
+	function press(e, i, grip = false) {
 		if (i === undefined) return;
-		const o = act.op(i), grip = e.target.classList.contains("grip"), x0 = e.clientX, us = act.lengthOf(o), graph = act.op(o.graph ?? -1);
+		const o = act.op(i), x0 = e.clientX, us = act.lengthOf(o), graph = act.op(o.graph ?? -1);
 		const from = graph?.whole === undefined ? o.start : graph.start, share = (o.end - from) / us || 1;
 		let moved = false;
 		e.stopPropagation();
-		if (grip) e.preventDefault();
 		drag((m) => {
 			moved ||= Math.abs(m.clientX - x0) > 3;
 			if (!grip || !moved || pinched) return;
@@ -95,5 +106,5 @@ export function pointer(f, act) {
 		else return;
 		e.preventDefault();
 	}, { passive: false });
-	return { born, dragNow };
+	return { born, grip, dragNow };
 }

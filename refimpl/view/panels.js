@@ -13,13 +13,13 @@ const SIGNS = [
 
 /** A short line of keys; the rest is in the help. */
 export function keysHint() {
-	return html("span", { className: "tl-keys", innerHTML: "<kbd>←</kbd> <kbd>→</kbd> step&ensp;<kbd>Enter</kbd> pick&ensp;<kbd>+</kbd> <kbd>−</kbd> zoom&ensp;<kbd>F</kbd> force&ensp;<kbd>R</kbd> reset" });
+	return html("span", { className: "tl-keys", innerHTML: "Click the picture, then <kbd>←</kbd> <kbd>→</kbd> step&ensp;<kbd>Enter</kbd> pick&ensp;<kbd>+</kbd> <kbd>−</kbd> zoom&ensp;<kbd>F</kbd> force&ensp;<kbd>R</kbd> reset" });
 }
 /** Help as a native dialog: it holds the focus, and Esc closes it. */
 export function helpDialog() {
 	const rows = (xs, tag) => xs.map(([k, what]) => `<dt><${tag}>${k}</${tag}></dt><dd>${what}</dd>`).join("");
 	const box = html("dialog", { className: "tl-help", ariaLabel: "Help" });
-	box.innerHTML = `<h2>Keys</h2><dl>${rows(KEYS, "kbd")}</dl><h2>Pointer</h2><p>Drag a block’s right edge: its duration. Drag the picture, or Shift and wheel: pan. Ctrl and wheel, or pinch: zoom. Click two blocks: their order.</p><h2>Signs</h2><dl>${rows(SIGNS, "span")}</dl>`;
+	box.innerHTML = `<h2>Keys</h2><p>Click the picture first, or leave the pointer over it.</p><dl>${rows(KEYS, "kbd")}</dl><h2>Pointer</h2><p>Drag a block’s right edge: its duration. Drag the picture, or Shift and wheel: pan. Ctrl and wheel, or pinch: zoom. Click two blocks: their order.</p><h2>Signs</h2><dl>${rows(SIGNS, "span")}</dl>`;
 	box.append(html("button", { type: "button", textContent: "Close", onclick: () => box.close() }));
 	box.addEventListener("click", (e) => { if (e.target === box) box.close(); });
 	return box;

@@ -24,6 +24,9 @@ __all__ = ["Picture", "alt_text", "compare", "plot"]
 WIDTH = 6.4
 """Width of a figure in inches: with 10 point type it stays readable on a screen of 390 pixels."""
 _RIGHT, _BELOW, _BETWEEN = 0.14, 0.46, 0.16
+_NOTES_LINE = 0.13
+_LEAST_PX = 560
+"""Below this width a picture's letters are too small: on a narrow screen it scrolls sideways instead."""
 
 
 @dataclass(frozen=True)
@@ -50,12 +53,11 @@ class Picture:
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
         data = b64encode(self.png()).decode("ascii")
-        width = round(self.figure.get_figwidth() * 110)
-        style = f"width:{width}px;max-width:100%;height:auto"
-        return {
-            "text/html": f'<img alt="{escape(self.alt)}" style="{style}" src="data:image/png;base64,{data}">',
-            "text/plain": self.alt,
-        }
+        size = f"width:{round(self.figure.get_figwidth() * 110)}px;max-width:max(100%,{_LEAST_PX}px);height:auto"
+        image = f'<img alt="{escape(self.alt)}" style="{size}" src="data:image/png;base64,{data}">'
+        name = f"Picture. {self.alt.split('. ')[0].removesuffix('.')}"
+        scroller = f'style="overflow-x:auto" tabindex="0" role="region" aria-label="{escape(name)}"'
+        return {"text/html": f'<div class="timeline-picture" {scroller}>{image}</div>', "text/plain": self.alt}
 
 
 def plot(
@@ -157,10 +159,13 @@ def _figure(panels: "Sequence[Panel]", title: str, width: float, source: str) ->
     from refimpl.view.plot_canvas import text_inches
 
     lines = wrap(title, width - 0.2, lambda text: text_inches(text, 11, "bold"))
-    above = 0.1 + 0.2 * len(lines)
-    height = above + sum(panel.height for panel in panels) + _BETWEEN * (len(panels) - 1) + _BELOW
+    left = max(panel.gutter for panel in panels) + 0.14
+    legend = " · dotted: the stream waits" if any(panel.has_waits for panel in panels) else ""
+    notes = wrap(source + legend, width - left - _RIGHT, lambda text: text_inches(text, 8))
+    above, below = 0.1 + 0.2 * len(lines), _BELOW + _NOTES_LINE * (len(notes) - 1)
+    height = above + sum(panel.height for panel in panels) + _BETWEEN * (len(panels) - 1) + below
     figure = Figure(figsize=(width, height), facecolor="white")
-    top, left = height - above, max(panel.gutter for panel in panels) + 0.14
+    top = height - above
     for number, panel in enumerate(panels):
         box = (left / width, (top - panel.height) / height, (width - left - _RIGHT) / width, panel.height / height)
         ax = figure.add_axes(box)
@@ -170,5 +175,5 @@ def _figure(panels: "Sequence[Panel]", title: str, width: float, source: str) ->
             ax.set_xlabel("")
         top -= panel.height + _BETWEEN
     figure.text(0.08 / width, 1 - 0.06 / height, "\n".join(lines), fontsize=11, fontweight="bold", color=INK, va="top")
-    figure.text(left / width, 0.05 / height, source, fontsize=8, color=PALE, va="bottom")
+    figure.text(left / width, 0.05 / height, "\n".join(notes), fontsize=8, color=PALE, va="bottom")
     return figure

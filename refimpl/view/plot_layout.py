@@ -1,4 +1,4 @@
-"""What a printed timeline puts where: rows, colours, labels that fit. Data, so that it is tested without pixels."""
+"""What a still picture of a timeline puts where: rows, colours, labels that fit. Data, tested without pixels."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,7 +11,8 @@ PALE = "#6b6b6b"
 HAZARD = "#D55E00"
 HAZARD_TEXT = "#a84a00"
 COLOURS = {"host": "#555555", "schedule": "#E69F00", "plan": "#009E73", "forward": "#0072B2", "copy": "#56B4E9"}
-OTHERS = ("#CC79A7", "#8C6D46", "#7B7FB5", "#9A9A2E")
+OTHERS = ("#CC79A7", "#B3A2E0", "#C2B280", "#8FC1B5", "#A8B0BA")
+"""The lanes' colours, the same as in ``timeline.css``: a stranger's lane takes the next of the others."""
 
 LANE = 0.27
 GUTTER = 0.29
@@ -190,6 +191,14 @@ def labels(
 
 def shown_bars(trace: Trace, lane: str, window: tuple[float, float]) -> list[Span]:
     """The lane's spans with a width that the window shows, in order of time, marks and waits aside."""
-    kinds = (SpanKind.RUN, SpanKind.HOST, SpanKind.BLOCKED)
+    return _shown(trace, lane, window, (SpanKind.RUN, SpanKind.HOST, SpanKind.BLOCKED))
+
+
+def shown_waits(trace: Trace, lane: str, window: tuple[float, float]) -> list[Span]:
+    """The lane's waits that take time and that the window shows, in order of time."""
+    return _shown(trace, lane, window, (SpanKind.WAIT,))
+
+
+def _shown(trace: Trace, lane: str, window: tuple[float, float], kinds: tuple[SpanKind, ...]) -> list[Span]:
     spans = [s for s in trace.spans if s.lane == lane and s.kind in kinds and s.us > 0]
     return sorted((s for s in spans if s.end_us > window[0] and s.start_us < window[1]), key=lambda s: s.start_us)

@@ -53,6 +53,11 @@ class Panel:
         """Inches that the names of the lanes need."""
         return max(text_inches(lane, SIZE, "bold") for lane in self.trace.lanes)
 
+    @property
+    def has_waits(self) -> bool:
+        """True when the window shows a stream that waits: a dotted line, which needs a legend."""
+        return any(look.shown_waits(self.trace, lane, self.window) for lane in self.trace.lanes)
+
     def draw(self, ax: Axes) -> Figure:
         """Draw on the axes, whose limits become the panel's; returns their figure."""
         canvas = Canvas(ax, self.window, self.height)
@@ -88,9 +93,8 @@ class _Drawing:
         canvas, row, trace = self.canvas, self.rows[lane], self.panel.trace
         colour = look.colour_of(lane, trace.lanes)
         canvas.box(canvas.window, row.top, row.end, facecolor=colour, alpha=0.1, linewidth=0)
-        for wait in (s for s in trace.spans if s.lane == lane and s.kind is SpanKind.WAIT and s.us > 0):
-            if wait.end_us > canvas.window[0] and wait.start_us < canvas.window[1]:
-                canvas.dots((wait.start_us, wait.end_us), row.end - _NUDGE, colour)
+        for wait in look.shown_waits(trace, lane, canvas.window):
+            canvas.dots((wait.start_us, wait.end_us), row.end - _NUDGE, colour)
         bars = look.shown_bars(trace, lane, canvas.window)
         places = look.slots(bars)
         for bar in bars:

@@ -86,12 +86,22 @@ function writersByRange(c) {
 }
 
 /**
- * A legal schedule in which b runs before a: hold a's lane until b has ended. Sound because b does not depend on a.
+ * True when these times show the bad order of a race: a read of the pair finds the wrong value, or b is done before a begins.
+ * @param {Compiled} c @param {Span[]} T @param {Race} race
+ */
+export function goesWrong(c, T, race) {
+	const { a, b } = race;
+	return T[b].end <= T[a].start || wrongReads(c, T, [race]).some((w) => (w.reader === b && w.want === a) || (w.reader === a && w.got === b));
+}
+
+/**
+ * A legal schedule in which a race goes wrong: the free one if it does so already, else one that holds a's lane until b has ended. Sound because
+ * b does not depend on a.
  * @param {Compiled} c @param {Race} race @param {Map<string, number>} [us]
  */
 export function forceBadOrder(c, race, us = new Map()) {
 	const free = schedule(c, { us });
-	if (free[race.b].end <= free[race.a].start) return { T: free, stalled: 0 };
+	if (goesWrong(c, free, race)) return { T: free, stalled: 0 };
 	const T = schedule(c, { us, stall: new Map([[race.a, free[race.b].end + 60]]) });
 	return { T, stalled: T[race.a].start - free[race.a].start };
 }

@@ -8,7 +8,7 @@
  */
 import { compile, HOST } from "./lower.js";
 import { clocks, distinct, isWork, races } from "./order.js";
-import { forceBadOrder, schedule, wrongReads } from "./schedule.js";
+import { forceBadOrder, goesWrong, schedule, wrongReads } from "./schedule.js";
 import { account, gaps } from "./accounts.js";
 
 /** Edges that are drawn as arrows between lanes. */
@@ -54,7 +54,7 @@ export function solve(s, us, spec, force = false) {
 	const feet = (o) => o.after.filter((e) => FEET.has(e.kind) && c.ops[e.from].lane !== o.lane).map((e) => ({ id: c.ops[e.from].id, kind: e.kind }));
 	const ops = c.ops.map((o) => ({ ...o, ...T[o.i], feet: feet(o), graphId: c.ops[o.graph ?? -1]?.id, never: c.never.has(o.i) }));
 	const idle = gaps(c, T).filter((g) => !(forced?.stalled && g.why === "host" && g.before === race.a));
-	return { ...s, T, ops, race, forced, gaps: idle, acc: account(c, free, { stepOp: spec.step_op, hero: s.hero }), wrong: wrongReads(c, T, s.near), end: Math.max(1, ...T.map((t) => t.end)) };
+	return { ...s, T, ops, race, forced, gaps: idle, acc: account(c, free, { stepOp: spec.step_op, hero: s.hero }), wrong: wrongReads(c, T, s.near), bad: Boolean(race) && goesWrong(c, T, race), end: Math.max(1, ...T.map((t) => t.end)) };
 }
 
 /** Bounds of a draggable duration: a parameter's own, or generous ones around what the program says. @param {Explorable} spec @param {any} op @param {number} us */

@@ -11,24 +11,22 @@ from html import escape
 from refimpl.order import Race, Report, Touch, check
 from refimpl.program import Program, ProgramError, Span, SpanKind, Trace, Verdict
 from refimpl.timeline import drawn_edges, schedule, stem
+from refimpl.view.plot_layout import HAZARD, HAZARD_TEXT, INK, colour_of, text_on
 from refimpl.view.spec import Shown, first_program, spec_of
 
 WIDTH, LEFT, TOP, LANE, GUTTER = 880, 104, 12, 24, 26
-COLOURS = {"host": "#555555", "schedule": "#E69F00", "plan": "#009E73", "forward": "#0072B2", "copy": "#56B4E9"}
-OTHERS = ("#CC79A7", "#B3A2E0", "#C2B280", "#8FC1B5", "#A8B0BA")
-WHITE_TEXT = ("host", "forward")
 STEPS_SHOWN, HAZARDS_TOLD = 3, 4
 _INK = "var(--pst-color-text-base,currentColor)"
 _STYLE = {
     "text": f"font:11px system-ui,sans-serif;fill:{_INK}",
     ".name": "font-weight:650",
     ".white": "fill:#fff",
-    ".dark": "fill:#10161c",
+    ".dark": f"fill:{INK}",
     ".line": f"stroke:{_INK};fill:none",
     ".ink": f"fill:{_INK}",
-    ".hazard": "stroke:#D55E00;stroke-width:2;stroke-dasharray:6 5;fill:none",
-    ".pill": "fill:#fff;stroke:#D55E00",
-    ".word": "fill:#a84a00;font-weight:650",
+    ".hazard": f"stroke:{HAZARD};stroke-width:2;stroke-dasharray:6 5;fill:none",
+    ".pill": f"fill:#fff;stroke:{HAZARD}",
+    ".word": f"fill:{HAZARD_TEXT};font-weight:650",
 }
 _HATCH = (
     '<pattern id="hatch" width="6" height="6" patternUnits="userSpaceOnUse" patternTransform="rotate(45)">'
@@ -54,9 +52,7 @@ class _Frame:
         return TOP + len(self.lanes) * (LANE + GUTTER) - 6
 
     def colour(self, lane: str) -> str:
-        return (
-            COLOURS.get(lane) or OTHERS[[name for name in self.lanes if name not in COLOURS].index(lane) % len(OTHERS)]
-        )
+        return colour_of(lane, self.lanes)
 
 
 def first_frame(shown: Shown, alt: str | None = None) -> str:
@@ -166,7 +162,7 @@ def _label(frame: _Frame, span: Span, x: float, width: float) -> Iterator[str]:
             continue
         if held:
             yield _rect(middle - room / 2, frame.y(span.lane) + 4, room, 16, rx=3, fill="#fff")
-        kind = "white" if span.lane in WHITE_TEXT and not held else "dark"
+        kind = "dark" if held or text_on(frame.colour(span.lane)) == INK else "white"
         yield _text(middle, frame.y(span.lane) + 16, text, kind)
         return
 

@@ -7,7 +7,7 @@ import { sortLanes } from "./lower.js";
 import { isWork } from "./order.js";
 import { beatOps } from "./accounts.js";
 import { bounds, complete, isBlock, question, solve, structure } from "./solve.js";
-import { card, facts, forcedAnswer, inWords, laneState, narrate, opWords, orderAnswer, why } from "./words.js";
+import { card, facts, forcedAnswer, inWords, laneState, narrate, nothingToForce, opWords, orderAnswer, why } from "./words.js";
 import { EDGE_MS } from "./marks.js";
 import { Figure } from "./figure.js";
 import { keyboard, pointer } from "./gestures.js";
@@ -28,7 +28,7 @@ export function mount(root, json) {
 	const solved = (id, force = false) => solve(structures.get(id), S.us, spec, force), variant = () => spec.variants.find((v) => v.id === S.variant), label = (id) => spec.variants.find((v) => v.id === id).label;
 	let M = solved(S.variant), all = new Map(), raf = 0, known = 0;
 	const op = (i) => M.ops[i], U = units(M.acc.perStep ? M.acc.step * 2 : M.end), still = matchMedia("(prefers-reduced-motion: reduce)");
-	const f = new Figure(uid, spec, S, { born: (el, o) => hands.born(el, o), gap: hoverGap, leave: () => { S.gap = null; showCard(); }, now: (e) => hands.dragNow(e) });
+	const f = new Figure(uid, spec, S, { born: (el, o) => hands.born(el, o), grip: (el, o) => hands.grip(el, o), gap: hoverGap, leave: () => { S.gap = null; showCard(); }, now: (e) => hands.dragNow(e) });
 	const lanes = sortLanes([...structures.values()].flatMap((s) => s.c.lanes)), place = (width) => layout(width, lanes, hero, Boolean(spec.step_op));
 	Object.assign(f, { M, U, lanes, L: place(1000) });
 
@@ -47,6 +47,7 @@ export function mount(root, json) {
 		html("div", { className: "tl-row" }, [force, ...(asked ? [ask] : []), reset, zooms, html("span", { className: "tl-right" }, [keysHint(), helpButton])]), ...(spec.caption ? [html("p", { className: "tl-cap", textContent: spec.caption })] : []), answer, words, help);
 	if (!spec.plain) bar.append(variantChoice());
 	const sliders = (spec.sliders ?? Object.keys(spec.params)).map((k) => slider(k, spec.params[k]));
+	if (sliders.length) bar.append(html("div", { className: "tl-sliders" }, sliders.map((s) => s.el)));
 	bar.hidden = !bar.childElementCount;
 
 	function variantChoice() {
@@ -61,8 +62,7 @@ export function mount(root, json) {
 		const out = html("output"), input = html("input", { type: "range", min: p.min, max: p.max, step: p.step ?? 1, id: `${uid}of-${k}` });
 		input.oninput = () => { S.us.set(k, +input.value); S.dragging = true; change(false); };
 		input.onchange = () => { S.dragging = false; change(true); };
-		bar.append(html("div", {}, [html("label", { className: "tl-lab", htmlFor: `${uid}of-${k}` }, [p.label, out]), input]));
-		return { k, input, out, p };
+		return { k, input, out, p, el: html("div", {}, [html("label", { className: "tl-lab", htmlFor: `${uid}of-${k}` }, [p.label, out]), input]) };
 	}
 
 	// ── time, tweened ──
@@ -116,6 +116,7 @@ export function mount(root, json) {
 		if (!spec.plain) table.innerHTML = numbersTable({ all, spec, U, L: f.L, hero, on: S.variant, before: S.before });
 		words.lastChild.innerHTML = inWords(M, U, say.innerHTML, variant());
 		force.disabled = !M.race;
+		force.title = M.race ? "" : nothingToForce(M);
 		force.textContent = force.ariaLabel = S.forced ? "Back to the timed order" : "Force the bad order";
 		force.className = M.race ? "hz" : "";
 		force.setAttribute("aria-pressed", S.forced);
@@ -140,7 +141,12 @@ export function mount(root, json) {
 		change(true);
 	}
 	function toggleForce() {
-		if (!M.race) return;
+		if (!M.race) {
+			S.sel = [];
+			change(true);
+			answer.innerHTML = `<p>${nothingToForce(M)}</p>`;
+			return;
+		}
 		Object.assign(S, { forced: !S.forced, sel: [], scrubbed: false });
 		change(true);
 	}
@@ -236,11 +242,11 @@ export function mount(root, json) {
 	S.cursor = (beatOps(M.c, spec.step_op)[0] ?? M.c.ops.find(isBlockable))?.id ?? "";
 	const acts = { change, choose, describe, draw, fitAll: () => { S.free = false; change(true); }, goTo, help, lengthOf, letGo, moveLane, op, pick, resetAll, setDuration, show, showCard, step, toggleForce, zoom };
 	const hands = pointer(f, acts);
-	keyboard(root, f, acts);
+	const unhear = keyboard(root, f, acts);
 	const watch = new ResizeObserver(fit);
 	watch.observe(fig);
 	fit();
-	return () => { watch.disconnect(); cancelAnimationFrame(raf); root.replaceChildren(); root.classList.remove("tl"); };
+	return () => { unhear(); watch.disconnect(); cancelAnimationFrame(raf); root.replaceChildren(); root.classList.remove("tl"); };
 }
 const isBlockable = (o) => isWork(o) || o.kind === "sync";
 

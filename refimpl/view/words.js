@@ -86,11 +86,14 @@ export function edgeSentence(c, e) {
 /** What the writer of a value left behind, in words. */
 export const valueOf = (M, i) => M.ops[i ?? -1]?.value ?? M.ops[i ?? -1]?.name ?? "nothing yet";
 
+/** The answer to F where there is no bad order to force. @param {any} M */
+export const nothingToForce = (M) => (M.c.never.size ? "Nothing to force: this program never ends, in any order." : "No race here: every order that the rules allow gives the same values.");
+
 /** The answer under the picture when the bad order is forced. @param {any} M @param {any} U */
 export function forcedAnswer(M, U) {
 	const { a, b, range } = M.race, w = M.wrong.find((x) => x.reader === a || x.reader === b), st = M.forced.stalled;
 	const found = w ? `${bold(M, w.reader)} found <b>${esc(valueOf(M, w.got))}</b> in ${esc(rangeText(range))}; it should have found <b>${esc(valueOf(M, w.want))}</b>. ` : "";
-	return `<p>${bold(M, b)} ran before ${bold(M, a)} was done, and nothing forbids it: no edge leads from ${bold(M, a)} to ${bold(M, b)}. ${found}${st > 1 ? `It took a delay of ${U.text(st)} on ${esc(M.ops[a].lane)}.` : "No delay was needed: it already happens in the timed order."}</p>`;
+	return `<p>${bold(M, b)} ran before ${bold(M, a)} was done, and nothing forbids it: no edge leads from ${bold(M, a)} to ${bold(M, b)}. ${found}${st > 1 ? `It took a delay of ${U.text(st)} on ${esc(M.ops[a].lane)}.` : "No delay was needed: it happens in the timed order."}</p>`;
 }
 /** Whether one op comes before another: the path edge by edge, or what is missing. @param {any} M @param {number} p @param {number} q @param {number} pace ms between edges */
 export function orderAnswer(M, p, q, pace) {
@@ -115,12 +118,16 @@ export function narrate(M, U, spec, variant) {
 	if (M.c.never.size) return `${head("a deadlock")} ${stuck ? `${stuck.lane === HOST ? "The host" : `Stream ${esc(stuck.lane)}`} waits for ${esc(target(stuck))}, which never comes.` : "Part of the program never runs."}`;
 	const cost = idleWords(M, U, a);
 	if (r) {
-		const A = M.ops[r.a], B = M.ops[r.b], later = A.step !== undefined && B.step === A.step + 1, run = M.forced ? "Here the bad order is forced." : M.wrong.length ? "In this run it goes wrong." : "In this run it goes right, by luck.";
-		return `${head("a race")} Nothing orders ${esc(stem(A.name))} before ${later ? "the next step’s " : ""}${esc(stem(B.name))}: ${r.kind} on ${esc(r.range.buf)}. ${run} ${cost}`;
+		const A = M.ops[r.a], B = M.ops[r.b], later = A.step !== undefined && B.step === A.step + 1;
+		return `${head("a race")} Nothing orders ${esc(stem(A.name))} before ${later ? "the next step’s " : ""}${esc(stem(B.name))}: ${r.kind} on ${esc(r.range.buf)}. ${runWords(M)} ${cost}`;
 	}
 	const step = a.perStep ? `of each ${U.text(a.step)} step` : `of ${U.text(a.step)}`;
 	if (held > a.step / 200) return `${head("safe")} The host stands still on ${esc(spec.topic.join(", "))} for ${U.text(held)} ${step}. ${cost}`;
 	return `${head("safe")} ${esc(variant.words || "Every conflicting pair is ordered.")} ${cost}`;
+}
+function runWords(M) {
+	if (M.forced && M.forced.stalled > 1) return "Here the bad order is forced.";
+	return M.bad ? "In this run it goes wrong." : `In this run it goes right, by luck${M.wrong.length ? "; elsewhere it goes wrong" : ""}.`;
 }
 function idleWords(M, U, a) {
 	if (!a.perStep || M.forced) return "";

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import * as M from "../../refimpl/view/model.js";
 import { arrowPath, fitLabel, layout, tickStep, units } from "../../refimpl/view/dom.js";
 import { bounds, complete, question, readable, solve, structure } from "../../refimpl/view/solve.js";
-import { narrate, orderAnswer } from "../../refimpl/view/words.js";
+import { forcedAnswer, narrate, nothingToForce, orderAnswer } from "../../refimpl/view/words.js";
 import { verifyDone } from "./example.mjs";
 
 const spec = complete(verifyDone()), s = Object.fromEntries(spec.variants.map((v) => [v.id, structure(v.program, spec.hero)]));
@@ -26,6 +26,20 @@ test("a parameter moves every op that takes its duration from it", () => {
 test("a forced order shows the value of the step before", () => {
 	const m = solved("none", {}, true), w = m.wrong.find((x) => x.reader === m.race.b);
 	assert.deepEqual([m.ops[w.got].value, m.ops[w.want].value, m.ops[w.reader].name], ["lengths of step 0", "lengths of step 1", "gather 2"]);
+});
+test("what goes wrong in the timed order is not said to take a delay, and what goes right is", () => {
+	const told = (us) => { const m = solved("none", us, true); return [narrate(solved("none", us), units(1e4), spec, variant("none")), narrate(m, units(1e4), spec, variant("none")), forcedAnswer(m, units(1e4))]; };
+	const [free, forced, answer] = told({});
+	assert.match(free, /In this run it goes wrong/);
+	assert.match(forced, /In this run it goes wrong/);
+	assert.match(answer, /found <b>lengths of step 0<.*No delay was needed/);
+	const [lucky, pushed, delayed] = told({ host: 4000, graph: 400 });
+	assert.match(lucky, /it goes right, by luck/);
+	assert.match(pushed, /the bad order is forced/);
+	assert.match(delayed, /It took a delay of \d\.\d\d ms on forward/);
+});
+test("where nothing races, forcing says why it does nothing", () => {
+	assert.match(nothingToForce(solved("wait")), /^No race here: every order that the rules allow gives the same values\.$/);
 });
 test("the question is the race of the variant that has one, asked of all", () => {
 	assert.deepEqual(question(spec, Object.values(s)).map((id) => s.wait.c.ops[s.wait.at.get(id)].name), ["forward 1", "gather 2"]);
@@ -68,7 +82,8 @@ test("lanes never overlap and keep a gutter for arrows, at any width", () => {
 	for (const w of [320, 390, 620, 768, 1152, 2000]) {
 		const L = layout(w, ["host", "schedule", "plan", "forward", "copy"], "forward"), rows = [...L.rows.values()];
 		rows.slice(1).forEach((r, k) => assert.ok(r.y - rows[k].end >= 24, `width ${w}`));
-		assert.ok(rows[4].end < L.steps && L.steps + 18 < L.axis && L.left + L.width === w);
+		assert.ok(rows[4].end < L.steps && L.steps + 18 < L.axis);
+		assert.deepEqual([L.left + L.width, L.left >= 8, L.full], [w - 8, true, w], "half a thumb of the time slider fits beside the plot");
 	}
 });
 test("a label takes the longest wording that fits, then is cut, then is left out", () => {

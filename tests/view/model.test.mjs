@@ -175,6 +175,12 @@ test("a path is given edge by edge; a missing edge names the last op that is kno
 	const miss = M.explainOrder(c, 3, 4);
 	assert.deepEqual([miss.ordered, miss.known, miss.conflicts[0].kind], [false, 0, "RAW"]);
 });
+test("a read that comes too early in the timed order needs no delay to be forced", () => {
+	const ops = (first, second) => P([run("a", "p", [], ["x"], first), run("b", "q", ["x"], [], second)]), force = (p) => { const c = M.compile(p); return M.forceBadOrder(c, M.races(c)[0]); };
+	for (const p of [ops(100, 20), ops(100, 300)]) assert.deepEqual(force(p), { T: M.schedule(M.compile(p)), stalled: 0 });
+	const late = P([run("a", "p", [], ["x"], 100), { op: "host_work", us: 200 }, run("b", "q", ["x"])]);
+	assert.ok(force(late).stalled > 0);
+});
 test("a forced bad order shows the stale value", () => {
 	const c = M.compile(P([run("a", "p", [], ["x"]), run("a", "p2", ["x"]), { op: "host_work", name: "h", us: 900 }, run("b", "q", [], ["x"])]));
 	const war = M.races(c).find((r) => r.kind === "WAR");

@@ -91,7 +91,10 @@ def my_fence(ops: list[Op]) -> list[Op]:
     answer: list[Op] = []
     for op in ops:
         # label(op) is its name, such as "prepare 1"; op.step is the
-        # iteration, from 0. Which fence goes where?
+        # iteration, from 0. Which fence goes where? The fences are:
+        # StreamWaitEvent(event="verify_done", stream="schedule")
+        # StreamWaitStream(stream=…, on=…), EventSync(event=…)
+        # EventRecord(event=…, stream=…), StreamSync(stream=…)
         answer.append(op)
     return answer
 
@@ -120,7 +123,8 @@ put_the_fence = Exercise(
     name="put_the_fence",
     task="""This is the loop of the chapter, three steps, with nothing between forward's write of `new_seq_lens` and
     prepare's read of it. Return its ops with the least fence that leaves no race. The host must not stand still
-    before a launch. Keep the ops in their order and add to them; `verify_done` is recorded already.""",
+    before a launch. Keep the ops in their order, add fences to them, and none that
+    orders nothing; `verify_done` is recorded already.""",
     stub=my_fence,
     checker=_check_fence,
     nudge="""Who reads too early: the host, or a stream? That is who has to wait. A wait holds what is issued on its
@@ -138,7 +142,8 @@ def my_pinned_read(ops: list[Op]) -> list[Op]:
     """The ops, with fences that make the host's read safe."""
     answer: list[Op] = []
     for op in ops:
-        # label(op) is its name, such as "read lens_cpu".
+        # label(op) is its name, such as "read lens_cpu". Fences are
+        # EventRecord(event=…, stream=…), EventSync(event=…) and so on.
         answer.append(op)
     return answer
 
@@ -190,7 +195,8 @@ def my_second_reader(ops: list[Op]) -> list[Op]:
     answer: list[Op] = []
     for op in ops:
         # label(op) is its name, such as "plan 1"; op.step is the
-        # iteration, from 0.
+        # iteration, from 0. A wait is
+        # StreamWaitEvent(event="verify_done", stream=…)
         answer.append(op)
     return answer
 
