@@ -103,7 +103,7 @@ function stepBar(f, k, j, from, to, what) {
 	const { L, U } = f, y = L.steps + k * 18, a = Math.max(f.X(from), L.left), b = Math.min(f.X(to), L.right);
 	if (b - a < 12) return;
 	const g = f.group(`step ${k} ${j}`, f.layer.steps, { p: line(k ? "mute" : "ink", 1.25, { opacity: k ? 0.6 : 1 }), t: text(`s ${k ? "m" : ""}`, "middle") }), len = U.num(to - from);
-	const word = fitLabel([`${k ? (L.narrow ? `compared with ${what}: ` : "") : `step ${j} · `}${len}`, len, ""], b - a - 24, m11), half = word ? m11(word) / 2 + 5 : 0, c = (a + b) / 2;
+	const word = fitLabel([...(k ? (L.narrow ? [`compared with ${what}: ${len}`, `${what}: ${len}`] : []) : [`step ${j} · ${len}`]), len, ""], b - a - 24, m11), half = word ? m11(word) / 2 + 5 : 0, c = (a + b) / 2;
 	set(g.p, { d: `M${a + 1.5},${y}${f.X(from) >= L.left ? "m0,-4v8m0,-4" : ""}H${c - half}M${c + half},${y}H${b - 1.5}${f.X(to) <= L.right ? "m0,-4v8" : ""}` });
 	set(g.t, { x: c, y: y + 4, text: word });
 }
@@ -111,9 +111,9 @@ function drawDifference(f, now, was, n, U) {
 	const { L } = f, d = now[n] - was[n], y = L.steps + (d > 0 ? 18 : 0), a = f.X(Math.min(now[n], was[n])), b = f.X(Math.max(now[n], was[n]));
 	if (!(b - a >= 5) || n < 1 || a > L.right - 20) return;
 	const g = f.group("diff", f.layer.steps, { p: line("ink", 2.5), t: text("s b halo") }), dir = d > 0 ? 1 : -1, tip = d > 0 ? b - 1 : a + 3;
-	const word = `${d > 0 ? "+" : "−"}${U.text(Math.abs(d))} in ${n} step${n > 1 ? "s" : ""}`, fits = b + 8 + bold11(word) < L.right;
+	const word = `${d > 0 ? "+" : "−"}${U.text(Math.abs(d))} in ${n} step${n > 1 ? "s" : ""}`, wide = bold11(word), fits = b + 8 + wide < L.right;
 	set(g.p, { d: `M${a + 3},${y}H${b - 1}M${tip - 5 * dir},${y - 4}L${tip},${y}l${-5 * dir},4` });
-	set(g.t, { x: fits ? b + 8 : a, y: fits ? y + 4 : y + (d > 0 ? 16 : -8), "text-anchor": fits ? "start" : "end", text: word });
+	set(g.t, { x: fits ? b + 8 : Math.max(a, L.left + wide), y: fits ? y + 4 : y + (d > 0 ? 16 : -8), "text-anchor": fits ? "start" : "end", text: word });
 }
 
 export function drawAxis(f) {

@@ -4,7 +4,7 @@ import { heldBy } from "./words.js";
 
 const KEYS = [
 	["← →", "step from block to block"], ["↑ ↓", "to the lane above or below, on a block"], ["Enter", "pick a block; two picks ask for their order"], ["[ ]", "shorten or lengthen the block in focus"],
-	["+ − 0", "zoom in, zoom out, fit"], ["F", "force the bad order, and back"], ["R", "reset all"], ["Esc", "let go of picks and times"], ["?", "this help"],
+	["+ − 0", "zoom in, zoom out, fit"], ["F", "force the bad order, and back; where nothing races, it says so"], ["R", "reset all"], ["Esc", "let go of picks and times"], ["?", "this help"],
 ];
 const SIGNS = [
 	["solid bar", "an op runs on its lane"], ["hatched bar", "the host is blocked in a synchronize"], ["filled triangle", "a record, or the end of what is waited for"], ["hollow triangle", "a wait or a synchronize comes after it"],

@@ -161,7 +161,7 @@ export function mount(root, json) {
 		f.path = null;
 		const [p, q] = S.sel.map((id) => M.at.get(id)).filter((i) => i !== undefined);
 		if (S.forced) answer.innerHTML = forcedAnswer(M, U);
-		else if (p === undefined) answer.innerHTML = `<p class="hint">Pick two ops to ask whether one is ordered before the other. Drag a block’s right edge to change its duration.</p>`;
+		else if (p === undefined) answer.innerHTML = `<p class="hint">Pick two ops to ask whether one is ordered before the other. Drag a block’s right edge to change its duration.<span class="tl-over"> With the pointer over the picture, <kbd>F</kbd> forces the bad order and <kbd>?</kbd> lists all keys.</span></p>`;
 		else if (q === undefined) answer.innerHTML = `<p><b>${esc(op(p).name)}</b> picked. Pick a second op.</p>`;
 		else {
 			const x = orderAnswer(M, p, q, EDGE_MS);

@@ -104,6 +104,26 @@ def test_dragging_a_blocks_edge_changes_its_duration(visit: Visit) -> None:
     assert seen.wrong == []
 
 
+def test_a_blocks_edge_is_above_hazards_and_neighbours_on_both_of_its_sides(visit: Visit) -> None:
+    page = visit("saved.html").page
+    page.get_by_role("radio", name="none").check()
+    box = op(page, "forward 0").locator(".f").bounding_box()
+    following = op(page, "forward 1").locator(".f").bounding_box()
+    assert box is not None
+    assert following is not None
+    end = box["x"] + box["width"]
+    assert abs(following["x"] - end) < 3, "the next block begins where this one ends"
+    top = "([x, y]) => document.elementFromPoint(x, y).getAttribute('class')"
+    for dx in (-4, 4):
+        assert page.evaluate(top, [end + dx, box["y"] + 8]) == "grip", dx
+    assert page.evaluate(top, [end + 12, box["y"] + 8]) != "grip"
+    page.mouse.move(end + 3, box["y"] + 8)
+    page.mouse.down()
+    page.mouse.move(end + 63, box["y"] + 8, steps=4)
+    assert op(page, "forward 0").locator(".f").bounding_box()["width"] > box["width"] + 40
+    page.mouse.up()
+
+
 def test_two_clicks_ask_for_the_order_and_get_the_path(visit: Visit) -> None:
     page = visit("saved.html").page
     op(page, "forward 0").click()
@@ -137,6 +157,76 @@ def test_f_forces_the_bad_order_and_shows_the_stale_value_and_r_resets(visit: Vi
     assert sentence(seen.page).startswith("synchronize: safe.")
     assert seen.page.get_by_role("button", name="Force the bad order").is_disabled()
     assert seen.wrong == []
+
+
+def test_keys_work_under_the_pointer_and_leave_the_rest_of_the_page_alone(visit: Visit) -> None:
+    page = visit("saved.html").page
+    page.get_by_role("radio", name="none").check()
+    page.evaluate("document.activeElement.blur()")
+    page.mouse.move(2, 2)
+    page.keyboard.press("f")
+    assert "should be" not in drawn(page)
+    page.mouse.move(*center(page.locator(".tl-fig").first))
+    page.keyboard.press("f")
+    assert "should be lengths of step 1" in drawn(page)
+    page.evaluate("document.querySelector('h1').insertAdjacentHTML('afterend', '<input id=else aria-label=else>')")
+    page.locator("#else").focus()
+    page.mouse.move(*center(page.locator(".tl-fig").first))
+    page.keyboard.press("f")
+    assert page.locator("#else").input_value() == "f"
+    assert "should be lengths of step 1" in drawn(page)
+
+
+def test_f_says_that_nothing_races_where_nothing_does(visit: Visit) -> None:
+    page = visit("saved.html").page
+    told = "No race here: every order that the rules allow gives the same values."
+    assert page.get_by_role("button", name="Force the bad order").get_attribute("title") == told
+    page.get_by_role("radio", name="synchronize").focus()
+    page.keyboard.press("f")
+    assert page.locator(".tl-ans").inner_text() == told
+    page.get_by_role("radio", name="none").check()
+    assert told not in page.locator(".tl-ans").inner_text()
+
+
+def test_f_does_not_claim_a_delay_for_what_goes_wrong_as_timed(visit: Visit) -> None:
+    page = visit("saved.html").page
+    page.get_by_role("radio", name="none").check()
+    assert "In this run it goes wrong." in sentence(page)
+    page.keyboard.press("f")
+    assert "In this run it goes wrong." in sentence(page)
+    assert "No delay was needed: it happens in the timed order." in page.locator(".tl-ans").inner_text()
+    assert "stalled" not in drawn(page)
+
+
+@pytest.mark.parametrize("width", [320, 358, 690, 1152])
+def test_nothing_sticks_out_and_the_thumb_stands_under_its_time(visit: Visit, width: int) -> None:
+    page = visit("saved.html").page
+    page.add_style_tag(content=f"main {{ width: {width}px }}")
+    page.wait_for_function("(w) => document.querySelector('.tl svg').viewBox.baseVal.width === w", arg=width)
+    stray = """() => {
+      const frame = document.querySelector(".tl").getBoundingClientRect();
+      const out = (box) => box.width && (box.left < frame.left - 0.5 || box.right > frame.right + 0.5);
+      const shown = [...document.querySelectorAll(".tl *")].filter((el) => !el.closest("svg, .tl-sr, dialog"));
+      return shown.filter((el) => out(el.getBoundingClientRect())).map((el) => el.outerHTML.slice(0, 80));
+    }"""
+    assert page.evaluate(stray) == []
+    tops = page.locator(".tl-bar input[type=range]").evaluate_all("(els) => els.map((el) => el.offsetTop)")
+    assert len(set(tops)) == 1, "the sliders share a row"
+    scrub = page.get_by_label("Time", exact=True)
+    for value in (0, 400, 1000):
+        scrub.fill(str(value))
+        box = scrub.bounding_box()
+        assert box is not None
+        line = page.locator(".tl svg path.ink").last.bounding_box()
+        assert line is not None
+        thumb = box["x"] + 8 + (box["width"] - 16) * value / 1000
+        assert line["x"] + line["width"] / 2 == pytest.approx(thumb, abs=1.5), value
+
+
+def test_the_difference_says_what_it_compares_with(visit: Visit) -> None:
+    page = visit("saved.html").page
+    assert "compared with" in drawn(page)
+    assert "was:" not in drawn(page)
 
 
 def test_arrows_step_enter_picks_brackets_change_a_duration(visit: Visit) -> None:
