@@ -12,11 +12,11 @@ from types import CodeType
 from refimpl.order.clocks import HOST, Capture, Clock, Lane, Lanes, joined
 from refimpl.order.history import Found, History
 from refimpl.order.report import Hazard, Lint, MissingEdge, Race, Touch
-from refimpl.order.shadow import Point
+from refimpl.order.shadow import Point, line_of
 from refimpl.program import Node, Range, topological
 
 Site = tuple[CodeType | str, int]
-"""A call site: a code object and a line; or words and 0."""
+"""A call site: a code object and the offset of an instruction in it (``frame.f_lasti``); or words and 0."""
 
 _point = tuple.__new__  # Point(…) costs three times as much, and there is one per launch
 
@@ -43,7 +43,8 @@ class Checker:
     def __init__(self) -> None:
         self._lanes = Lanes()
         self._streams = self._lanes.by_name
-        self._history = History()
+        self._history = History(self._lanes.host)
+        self._touch_cells = self._history.touch
         self._captures: dict[str, Capture] = {}
         self._agents: dict[str, list[Lane]] = {}
         self._idle_agents: list[Lane] = []
@@ -81,13 +82,14 @@ class Checker:
             lane = lanes.enter(stream)
         clock, index = lane.clock, lane.index
         clock[index] = epoch = clock[index] + 1
-        if site is None:
-            frame = sys._getframe(1)
-            site = (frame.f_code, frame.f_lineno)
         call = self._calls
         self._calls = call + 1
-        point = _point(Point, (index, epoch, call, name, *site))
-        self._history.touch(clock, point, reads, writes, lanes.host.clock)
+        if site is None:
+            frame = sys._getframe(1)
+            point = _point(Point, (index, epoch, call, name, frame.f_code, frame.f_lasti))
+        else:
+            point = Point(index, epoch, call, name, *site)
+        self._touch_cells(clock, point, reads, writes)
         if lane.legacy:
             lanes.leave(lane)
 
@@ -108,7 +110,7 @@ class Checker:
             for dep in node.deps:
                 clock = joined(clock, ends[dep][1])
             if node.wait is not None:
-                clock = self._join(clock, node.wait, armed.get(node.wait), f"node {node.name} of {name}", call)
+                clock = self._after(clock, node.wait, armed.get(node.wait), f"node {node.name} of {name}", call)
             branch.clock[branch.index] = epoch = branch.clock[branch.index] + 1
             clock[branch.index] = epoch
             last_on[branch.index] = node.name
@@ -117,7 +119,7 @@ class Checker:
                 self._capture(node.record, branch.index, epoch, clock, call)
             self._touch(branch, clock, epoch, call, node_name(name, node), place, node.reads, node.writes)
         for _, clock in ends.values():
-            lane.clock = joined(lane.clock, clock)
+            lane.join(clock)
         self._lanes.leave(lane)
 
     def staged_copy(self, stream: str, src: Range, dst: Range, name: str = "copy", site: Site | None = None) -> None:
@@ -153,7 +155,11 @@ class Checker:
             lane = self._lanes.enter(stream)
         call = self._calls
         self._calls = call + 1
-        lane.clock = self._join(lane.clock, event, self._captures.get(event), stream, call)
+        capture = self._captures.get(event)
+        if capture is None:
+            self._unrecorded(event, stream, call)
+        else:
+            capture.into(lane)
         if lane.legacy:
             self._lanes.leave(lane)
 
@@ -163,7 +169,7 @@ class Checker:
         other = self._lanes.enter(on)
         self._lanes.leave(other)
         lane = self._lanes.enter(stream)
-        lane.clock = joined(lane.clock, other.clock)
+        lane.join(other.clock)
         self._lanes.leave(lane)
 
     # ── the host ──
@@ -173,7 +179,11 @@ class Checker:
         same."""
         self._calls += 1
         capture = self._captures.get(event)
-        self._lanes.join_host(self._join(self._lanes.host.clock, event, capture, "the host", self._calls - 1))
+        if capture is None:
+            self._unrecorded(event, "the host", self._calls - 1)
+        else:
+            capture.joined = True
+            self._lanes.join_host(capture.clock)
 
     def stream_synchronize(self, stream: str) -> None:
         """The host blocks until all that is now queued on the stream has executed."""
@@ -213,8 +223,7 @@ class Checker:
         lane = self._idle_agents.pop() if self._idle_agents else self._lanes.new("agent")
         lane.name = f"agent {agent}"
         self._agents.setdefault(agent, []).append(lane)
-        lane.clock = joined(lane.clock, self._lanes.host.clock)
-        lane.clock[lane.index] += 1
+        lane.join(self._lanes.host.clock)
         self._touch(lane, lane.clock, lane.clock[lane.index], call, agent, place, reads, writes)
 
     def agent_wait(self, agent: str) -> None:
@@ -234,7 +243,7 @@ class Checker:
         lanes = list(self._lanes.of_device(device))
         for source in lanes:
             for lane in lanes:
-                lane.clock = joined(lane.clock, source.clock)
+                lane.join(source.clock)
 
     def lives_in(self, buf: str, block: str) -> None:
         """``buf`` was handed out in ``block`` before the first call that this checker is told of."""
@@ -277,14 +286,17 @@ class Checker:
 
     # ── pieces ──
 
-    def _join(self, clock: Clock, event: str, capture: Capture | None, who: str, call: int) -> Clock:
+    def _after(self, clock: Clock, event: str, capture: Capture | None, who: str, call: int) -> Clock:
+        """A graph node's clock behind its wait."""
         if capture is None:
-            words = f"{who} waits for {event}, which was never recorded: the wait orders nothing"
-            self._lints.append(Lint("wait-unrecorded", call, words))
+            self._unrecorded(event, who, call)
             return clock
         capture.joined = True
-        known = clock[capture.lane] >= capture.epoch
-        return clock if known else joined(clock, capture.clock)
+        return joined(clock, capture.clock)
+
+    def _unrecorded(self, event: str, who: str, call: int) -> None:
+        words = f"{who} waits for {event}, which was never recorded: the wait orders nothing"
+        self._lints.append(Lint("wait-unrecorded", call, words))
 
     def _capture(self, event: str, lane: int, epoch: int, clock: Clock, call: int) -> None:
         old = self._captures.get(event)
@@ -298,7 +310,7 @@ class Checker:
         self._calls += 1
         if site is None:
             frame = sys._getframe(2)
-            site = (frame.f_code, frame.f_lineno)
+            site = (frame.f_code, frame.f_lasti)
         return self._calls - 1, site
 
     def _touch(
@@ -313,7 +325,7 @@ class Checker:
         writes: Iterable[Range],
     ) -> None:
         point = Point(lane.index, epoch, call, name, *site)
-        self._history.touch(clock, point, reads, writes, self._lanes.host.clock)
+        self._touch_cells(clock, point, reads, writes)
 
     def _host_step(self, call: int, name: str, site: Site, reads: Iterable[Range], writes: Iterable[Range]) -> None:
         host = self._lanes.host
@@ -338,9 +350,10 @@ def node_name(graph: str, node: Node) -> str:
 
 def site_text(point: Point) -> str | None:
     """Where a call was made, as ``file:line (function)``; None when nobody said."""
-    if isinstance(point.code, CodeType):
-        return f"{point.code.co_filename}:{point.line} ({point.code.co_qualname})"
-    return point.code or None
+    code = point.code
+    if isinstance(code, CodeType):
+        return f"{code.co_filename}:{line_of(code, point.offset)} ({code.co_qualname})"
+    return code or None
 
 
 def missing_edge(

@@ -38,11 +38,20 @@ class Lane:
         self.seen_host = 0
         self.branches: list[Lane] = []
 
+    def join(self, clock: Clock) -> None:
+        """What comes before this clock comes before this lane's next work.
+
+        The lane's own component counts states, not only work: whoever has seen one of its epochs knows all that the
+        lane knew then.
+        """
+        self.clock = joined(self.clock, clock)
+        self.clock[self.index] += 1
+
 
 class Capture:
     """What an event holds: the clock of one lane at one record.
 
-    Args:
+    Attributes:
         lane, epoch: which lane recorded it, and when.
         clock: what comes before whoever waits for it.
         call: which call made it.
@@ -54,6 +63,19 @@ class Capture:
     def __init__(self, lane: int, epoch: int, clock: Clock, call: int) -> None:
         self.lane, self.epoch, self.clock, self.call = lane, epoch, clock, call
         self.joined = False
+
+    def into(self, lane: Lane) -> None:
+        """The lane's later work comes after this capture."""
+        self.joined = True
+        mine, theirs, index = lane.clock, self.clock, lane.index
+        if mine[self.lane] >= self.epoch:
+            return
+        if len(theirs) == len(mine) and theirs[index] == mine[index]:
+            # The capture has seen the lane's present state, so it knows all that the lane knows.
+            lane.clock = theirs[:]
+            lane.clock[index] += 1
+        else:
+            lane.join(theirs)
 
 
 def joined(a: Clock, b: Clock) -> Clock:
@@ -103,7 +125,7 @@ class Lanes:
         lane = self.by_name[name] = self.new(name, device, blocking)
         legacy = self._legacy.get(device)
         if blocking and legacy is not None:
-            lane.clock = joined(lane.clock, legacy.clock)
+            lane.join(legacy.clock)
         return lane
 
     def name_of(self, index: int) -> str:
@@ -124,10 +146,10 @@ class Lanes:
         lane = self.legacy(self.device) if stream == LEGACY else self.by_name.get(stream)
         if lane is None:
             lane = self.declare(stream, 0, blocking=False)
-        lane.clock = joined(lane.clock, self.host.clock)
+        lane.join(self.host.clock)
         if lane.legacy:
             for other in self._blocking(lane.device):
-                lane.clock = joined(lane.clock, other.clock)
+                lane.join(other.clock)
         lane.seen_host = self.version
         return lane
 
@@ -135,11 +157,11 @@ class Lanes:
         """After an action of the legacy stream, every blocking stream of its device waits for it."""
         if lane.legacy:
             for other in self._blocking(lane.device):
-                other.clock = joined(other.clock, lane.clock)
+                other.join(lane.clock)
 
     def join_host(self, clock: Clock) -> None:
         """The host has seen what this clock stands for end."""
-        self.host.clock = joined(self.host.clock, clock)
+        self.host.join(clock)
         self.version += 1
 
     def branch(self, lane: Lane, used: Collection[int]) -> Lane:

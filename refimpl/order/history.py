@@ -1,11 +1,12 @@
 """Who touched which bytes last, and which of them race: the access half of the streaming checker."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from types import CodeType
 
-from refimpl.order.clocks import Clock
+from refimpl.order.clocks import Clock, Lane
 from refimpl.order.report import Hazard
-from refimpl.order.shadow import Cell, Memory, Point, covers, shared
+from refimpl.order.shadow import Cell, Memory, Point, covers, line_of, shared
 from refimpl.program import Range
 
 SWEEP_AT = 4096
@@ -34,36 +35,50 @@ class Found:
     count: int = 1
 
 
-class History:
-    """Shadow memory that compares each access with the last ones of the same bytes."""
+class _Cells(dict[Range, Cell]):
+    """Cells by range; one that is not there is made by the history, so that the hot path is a plain look-up."""
 
-    def __init__(self) -> None:
+    def __init__(self, make: Callable[[Range], Cell]) -> None:
+        super().__init__()
+        self._make = make
+
+    def __missing__(self, r: Range) -> Cell:
+        return self._make(r)
+
+
+class History:
+    """Shadow memory that compares each access with the last ones of the same bytes.
+
+    Args:
+        host: the host's lane; what it has seen end cannot race any more.
+    """
+
+    def __init__(self, host: Lane) -> None:
+        self._host = host
         self.found: dict[tuple[object, ...], Found] = {}
-        self._cells: dict[Range, Cell] = {}
+        self._cells = _Cells(self._cell)
         self._memories: dict[str, Memory] = {}
         self._block_of: dict[str, str] = {}
         self._freed: dict[str, int] = {}
         self._sweep_at = SWEEP_AT
 
-    def touch(
-        self, clock: Clock, point: Point, reads: Iterable[Range], writes: Iterable[Range], host_clock: Clock
-    ) -> None:
+    def touch(self, clock: Clock, point: Point, reads: Iterable[Range], writes: Iterable[Range]) -> None:
         """An access at ``point``, by work that comes after ``clock``; races with earlier accesses are noted.
 
         The two loops are the checker's hot path: what is common costs a look-up and a comparison, the rest is
         elsewhere.
         """
-        cells = self._cells
+        cells, lane = self._cells, point[0]
         for r in reads:
-            cell = cells.get(r) or self._cell(r, host_clock)
+            cell = cells[r]
             write = cell.write
             if write is not None and write[1] > clock[write[0]]:
                 self._report(Hazard.RAW, cell, write, r, point)
             if cell.near or cell.older:
                 self._read_slowly(cell, clock, point)
-            cell.reads[point[0]] = point
+            cell.reads[lane] = point
         for r in writes:
-            cell = cells.get(r) or self._cell(r, host_clock)
+            cell = cells[r]
             write = cell.write
             if cell.near or cell.older or (write is not None and write[1] > clock[write[0]]):
                 self._write_slowly(cell, clock, point)
@@ -117,17 +132,17 @@ class History:
                 other.reads = {lane: read for lane, read in other.reads.items() if read.epoch > clock[lane]}
                 other.write = None
 
-    def _cell(self, r: Range, host_clock: Clock) -> Cell:
+    def _cell(self, r: Range) -> Cell:
         if len(self._cells) >= self._sweep_at:
-            self._sweep(host_clock)
+            self._sweep()
         memory = self._memories.setdefault(self._block_of.get(r.buf, r.buf), Memory())
         cell = self._cells[r] = memory.add(r)
         return cell
 
-    def _sweep(self, host_clock: Clock) -> None:
+    def _sweep(self) -> None:
         """Forget ranges whose accesses the host has seen end: every later call comes after them."""
         for name, memory in list(self._memories.items()):
-            dead = {cell for cell in memory.cells if _seen(cell, host_clock)}
+            dead = {cell for cell in memory.cells if _seen(cell, self._host.clock)}
             memory.drop(dead)
             self._unlist(dead)
             if not memory.cells:
@@ -141,7 +156,7 @@ class History:
                 del self._cells[cell.range]
 
     def _report(self, kind: Hazard, cell: Cell, first: Point, r: Range, second: Point) -> None:
-        key = (first.code, first.line, first.name, second.code, second.line, second.name)
+        key = (*_site(first), *_site(second))
         found = self.found.get(key)
         if found is not None:
             found.count += 1
@@ -156,3 +171,9 @@ class History:
 
 def _seen(cell: Cell, host_clock: Clock) -> bool:
     return all(host_clock[point.lane] >= point.epoch for point in (*cell.writes(), *cell.reads.values()))
+
+
+def _site(point: Point) -> tuple[str, object, int]:
+    """What makes two accesses one site: their name, and the line of code that made them."""
+    code = point.code
+    return point.name, code, line_of(code, point.offset) if isinstance(code, CodeType) else 0

@@ -7,6 +7,7 @@ that no cost depends on how many bytes a range has.
 
 from bisect import bisect_left, insort
 from collections.abc import Iterator
+from functools import cache
 from types import CodeType
 from typing import NamedTuple
 
@@ -14,15 +15,18 @@ from refimpl.program import Range, contains, overlap
 
 
 class Point(NamedTuple):
-    """One access in time: ``epoch`` on lane ``lane``, made by call ``call`` at a site. The site is a code object and
-    a line, or words and 0."""
+    """One access in time: ``epoch`` on lane ``lane``, made by call ``call`` at a site.
+
+    The site is a code object and the offset of an instruction in it, which is quicker to take than a line; or words
+    and 0.
+    """
 
     lane: int
     epoch: int
     call: int
     name: str
     code: CodeType | str
-    line: int
+    offset: int
 
 
 class Cell:
@@ -106,3 +110,10 @@ def shared(a: Range, b: Range) -> Range | None:
 def covers(outer: Range, inner: Range) -> bool:
     """True when a write of ``outer`` surely wrote every byte of ``inner``, in one memory."""
     return contains(outer, inner if outer.buf == inner.buf else inner._replace(buf=outer.buf))
+
+
+@cache
+def line_of(code: CodeType, offset: int) -> int:
+    """The line of the instruction at this offset of a code object; its first line when the offset is in none."""
+    lines = (line for start, end, line in code.co_lines() if start <= offset < end and line is not None)
+    return next(lines, code.co_firstlineno)
