@@ -35,12 +35,12 @@ class Result:
     data: Mapping[str, Any]
 
     def get(self, path: str) -> Any:
-        """The value at a path such as `rows[variant=wait].step_ms`, `medians.wait` or `rows[0].n`.
+        """The value at a path such as `rows[variant=wait].step_ms`, `medians.wait`, `rows[0].n` or `device`.
 
         Raises:
             UserError: the path leads nowhere, or a `[key=value]` matches no row or several.
         """
-        value: Any = self.data
+        value: Any = {**{field: getattr(self, field) for field in ORIGIN}, **self.data}
         at = 0
         while at < len(path):
             step = _STEP.match(path, at)

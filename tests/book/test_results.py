@@ -28,6 +28,7 @@ def folder(tmp_path: Path) -> Path:
         ("loop:rows[variant=wait,host_ms=0.5].step_ms|.3f", "4.638"),
         ("loop:rows[1].variant", "synchronize"),
         ("loop:rows[0].host_ms|.0%", "50%"),
+        ("loop:device", "NVIDIA H200"),
     ],
 )
 def test_a_quotation_gives_the_figure_as_prose_shows_it(folder: Path, quotation: str, text: str) -> None:
