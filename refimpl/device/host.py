@@ -3,6 +3,7 @@ costs."""
 
 from __future__ import annotations
 
+import math
 import time
 from contextlib import AbstractContextManager, nullcontext
 from functools import cache
@@ -27,6 +28,9 @@ def pinned(shape: int | tuple[int, ...], dtype: torch.dtype, device: str | torch
     Its bytes are zero. A value copied into it is there only after the host has synchronized with the copy; a host
     read before that sees the old one.
 
+    On `sim` a tensor's `pin_memory()` works too. A factory's `pin_memory=True` does not, and raises in PyTorch's own
+    words, since PyTorch asks the backend for it in C++.
+
     Args:
         shape: Its shape.
         dtype: Its type.
@@ -44,15 +48,17 @@ def pinned(shape: int | tuple[int, ...], dtype: torch.dtype, device: str | torch
 
 def generator(device: str | torch.device, seed: int) -> torch.Generator:
     """A generator for random numbers on `device`, seeded: a CUDA generator, or on `sim` a CPU generator, which it
-    accepts."""
+    accepts.
+
+    `torch.Generator("sim")` raises in PyTorch's own words, since PyTorch asks the backend for it in C++.
+    """
     return torch.Generator("cpu" if _is_sim(device) else device).manual_seed(seed)
 
 
 def host_work(device: str | torch.device, us: float) -> None:
     """The host is busy for `us` microseconds and issues nothing: it spins on `cuda`, and moves its virtual clock on
     `sim`."""
-    if us < 0:
-        raise ValueError(f"host_work(us={us}): use a time that is not negative")
+    _refuse_no_time("host_work", us)
     if _is_sim(device):
         from refimpl.device.simulator.machine import DEVICE
 
@@ -78,8 +84,7 @@ def sleep_stream(device: str | torch.device, us: float) -> None:
     On `cuda` the first call of a process measures the device's clock, which blocks the host, so call it once before a
     capture or a measurement.
     """
-    if us < 0:
-        raise ValueError(f"sleep_stream(us={us}): use a time that is not negative")
+    _refuse_no_time("sleep_stream", us)
     if _is_sim(device):
         from refimpl.device.simulator.machine import DEVICE
         from refimpl.device.simulator.ops import Kind
@@ -87,6 +92,11 @@ def sleep_stream(device: str | torch.device, us: float) -> None:
         DEVICE.launch(Kind.LAUNCH, "sleep", us, None)
         return
     torch.cuda._sleep(round(us * _cycles_per_us(torch.cuda.current_device())))
+
+
+def _refuse_no_time(what: str, us: float) -> None:
+    if not 0 <= us < math.inf:
+        raise ValueError(f"{what}(us={us}): use a finite number of microseconds that is not negative")
 
 
 @cache

@@ -8,6 +8,7 @@ from typing import Any
 import torch
 
 from refimpl.device.simulator.install import install, installed, refuse_cuda
+from refimpl.device.simulator.refused import refuse_index
 
 DEVICE_VARIABLE = "STREAM_ORDER_DEVICE"
 """Environment variable that names the device `best` picks; the notebooks' runner sets it."""
@@ -49,10 +50,11 @@ def get(name: str | torch.device) -> Any:
         name: "cuda" or "sim", with or without an index.
     Raises:
         ValueError: Another name.
-        RuntimeError: `sim` and CUDA are asked for in one process, or there is no GPU.
+        RuntimeError: `sim` and CUDA are asked for in one process, or a device that does not exist.
     """
     kind = name.type if isinstance(name, torch.device) else name.partition(":")[0]
     if kind == "sim":
+        refuse_index(name)
         return install()
     if kind != "cuda":
         raise ValueError(f"device {name!r} is not known: use 'cuda' or 'sim'")

@@ -13,7 +13,7 @@ from refimpl.order.clocks import HOST, Capture, Clock, Lane, Lanes, joined
 from refimpl.order.history import Found, History
 from refimpl.order.report import Hazard, Lint, MissingEdge, Race, Touch
 from refimpl.order.shadow import Point, line_of
-from refimpl.program import Node, Range, topological
+from refimpl.program import Node, Range, topological, unclear_records
 
 Site = tuple[CodeType | str, int]
 """A call site: a code object and the offset of an instruction in it (``frame.f_lasti``); or words and 0."""
@@ -48,8 +48,8 @@ class Checker:
         self._captures: dict[str, Capture] = {}
         self._agents: dict[str, list[Lane]] = {}
         self._idle_agents: list[Lane] = []
-        self._users: dict[str, list[str]] = {}
-        self._home: dict[str, str | None] = {}
+        self._users: dict[str, list[Lane]] = {}
+        self._home: dict[str, Lane] = {}
         self._marks: dict[str, list[Clock]] = {}
         self._lints: list[Lint] = []
         self._calls = 0
@@ -100,10 +100,12 @@ class Checker:
         call, place = self._next(site)
         lane.clock[lane.index] += 1
         start = list(lane.clock)
+        nodes = tuple(nodes)
+        unclear = unclear_records(nodes)
         armed = dict(self._captures)
         ends: dict[str, tuple[Lane, Clock]] = {}
         last_on: dict[int, str] = {}
-        for node in topological(tuple(nodes)):
+        for node in topological(nodes):
             goes_on = next((ends[dep][0] for dep in node.deps if last_on[ends[dep][0].index] == dep), None)
             branch = goes_on or self._lanes.branch(lane, last_on)
             clock = joined(start, branch.clock)
@@ -115,7 +117,9 @@ class Checker:
             clock[branch.index] = epoch
             last_on[branch.index] = node.name
             ends[node.name] = (branch, clock)
-            if node.record is not None:
+            if node.record is not None and node.record in unclear:
+                self._capture(node.record, lane.index, start[lane.index], start, call)
+            elif node.record is not None:
                 self._capture(node.record, branch.index, epoch, clock, call)
             self._touch(branch, clock, epoch, call, node_name(name, node), place, node.reads, node.writes)
         for _, clock in ends.values():
@@ -252,7 +256,9 @@ class Checker:
     def tensor_alloc(self, buf: str, block: str | None = None, stream: str | None = None) -> None:
         """The caching allocator hands out ``buf`` on ``stream``; with ``block`` after its former owners."""
         self._calls += 1
-        self._home[buf] = stream
+        self._home.pop(buf, None)
+        if stream is not None:
+            self._home[buf] = self._lanes.lane(stream)
         if block is None:
             return
         for clock in self._marks.pop(block, ()):
@@ -266,13 +272,14 @@ class Checker:
         self._calls += 1
         users = self._users.pop(buf, [])
         if block is not None:
-            self._marks.setdefault(block, []).extend(list(self._lanes.enter(user).clock) for user in users)
+            self._marks.setdefault(block, []).extend(list(self._lanes.settle(user).clock) for user in users)
 
     def record_stream(self, buf: str, stream: str) -> None:
         """The allocator learns that ``stream`` uses ``buf``; of the stream that ``buf`` was handed out on it knows."""
         self._calls += 1
-        if self._home.get(buf) != stream:
-            self._users.setdefault(buf, []).append(stream)
+        lane = self._lanes.lane(stream)
+        if self._home.get(buf) is not lane:
+            self._users.setdefault(buf, []).append(lane)
 
     # ── what was found ──
 
@@ -335,7 +342,8 @@ class Checker:
 
     def _race(self, found: Found) -> Race:
         first, second = self._side(found.first), self._side(found.second)
-        reaches = not found.after_free and self._home.get(found.owners[0]) != first.lane
+        home = self._home.get(found.owners[0])
+        reaches = not found.after_free and (home is None or home.index != found.first.lane)
         edge = missing_edge(found.kind, first, second, found.owners, reaches)
         return Race(found.kind, found.bytes, first, second, edge, count=found.count)
 

@@ -143,9 +143,15 @@ class Lanes:
 
         An action of the legacy stream also comes after all that its device's blocking streams hold.
         """
+        return self.settle(self.lane(stream))
+
+    def lane(self, stream: str) -> Lane:
+        """The lane that a stream's name means now: ``legacy`` is that of the current device."""
         lane = self.legacy(self.device) if stream == LEGACY else self.by_name.get(stream)
-        if lane is None:
-            lane = self.declare(stream, 0, blocking=False)
+        return self.declare(stream, 0, blocking=False) if lane is None else lane
+
+    def settle(self, lane: Lane) -> Lane:
+        """What ``enter`` does, for a lane that is known."""
         lane.join(self.host.clock)
         if lane.legacy:
             for other in self._blocking(lane.device):

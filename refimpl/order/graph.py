@@ -11,7 +11,7 @@ from enum import StrEnum
 
 from refimpl import program as p
 from refimpl.order.copies import HostRule, copy_rule, fill_rule, runs_on
-from refimpl.program import LEGACY, Op, Program, Range, StreamKind, label, topological
+from refimpl.program import LEGACY, Op, Program, Range, StreamKind, label, topological, unclear_records
 
 
 class EdgeKind(StrEnum):
@@ -109,13 +109,14 @@ class _Builder:
         self.agents: dict[str, list[int]] = {}
         self.block_of: dict[str, str] = blocks_before(program)
         self.home: dict[str, str | None] = {}
-        self.users: dict[str, list[str]] = {}
+        self.users: dict[str, list[tuple[str, int]]] = {}
         self.pending: dict[str, list[int]] = {}
 
     # ── pieces ──
 
-    def key(self, stream: str) -> str:
-        return f"{LEGACY}@{self.device}" if stream == LEGACY else stream
+    def key(self, stream: str, device: int | None = None) -> str:
+        """A stream's tails go by its name; each device has a legacy stream of its own."""
+        return f"{LEGACY}@{self.device if device is None else device}" if stream == LEGACY else stream
 
     def lane(self, stream: str) -> str:
         return stream
@@ -131,11 +132,12 @@ class _Builder:
         names = [name for name, s in self.program.streams.items() if s.device == device]
         return [*names, f"{LEGACY}@{device}"]
 
-    def before(self, stream: str) -> list[tuple[int, EdgeKind, str]]:
+    def before(self, stream: str, device: int | None = None) -> list[tuple[int, EdgeKind, str]]:
         """Edges into the next step of a stream: its own order, the host's call, and on legacy all blocking streams."""
-        edges = [(tail, EdgeKind.FIFO, "") for tail in self.tails.get(self.key(stream), ())]
+        device = self.device if device is None else device
+        edges = [(tail, EdgeKind.FIFO, "") for tail in self.tails.get(self.key(stream, device), ())]
         if stream == LEGACY:
-            edges += [(tail, EdgeKind.LEGACY, "") for name in self.blocking(self.device) for tail in self.tails[name]]
+            edges += [(tail, EdgeKind.LEGACY, "") for name in self.blocking(device) for tail in self.tails[name]]
         if self.host is not None:
             edges.append((self.host, EdgeKind.SUBMIT, ""))
         return edges
@@ -160,7 +162,12 @@ class _Builder:
         return self.host
 
     def place(self, ranges: Iterable[Range]) -> tuple[tuple[str, Range], ...]:
-        return tuple((self.block_of.get(r.buf, r.buf), r) for r in ranges)
+        return tuple((self.memory(r.buf), r) for r in ranges)
+
+    def memory(self, buf: str) -> str:
+        """Where a buffer's bytes are: in its allocator's block, or in itself."""
+        block = self.block_of.get(buf)
+        return f"buffer {buf}" if block is None else f"block {block}"
 
     def tail_edges(self, stream: str, kind: EdgeKind, via: str) -> list[tuple[int, EdgeKind, str]]:
         """Edges from all that is now queued on a stream; for legacy that is what its blocking streams hold too."""
@@ -258,6 +265,7 @@ class _Builder:
         start = self.queue(i, op.stream, op.name)
         steps: dict[str, int] = {}
         sinks = {start}
+        unclear = unclear_records(op.nodes)
         armed = dict(self.captures)  # a wait node binds at the launch, whatever the order in which the nodes are listed
         for node in topological(op.nodes):
             edges = [(steps[dep], EdgeKind.GRAPH, "") for dep in node.deps] or [(start, EdgeKind.GRAPH, "")]
@@ -274,7 +282,7 @@ class _Builder:
             steps[node.name] = step
             sinks = (sinks - {edge[0] for edge in edges}) | {step}
             if node.record is not None:
-                self.captures[node.record] = (step,)
+                self.captures[node.record] = (start,) if node.record in unclear else (step,)
         self.advance(op.stream, tuple(sorted(sinks)))
 
     def alloc(self, i: int, op: p.Alloc, name: str) -> None:
@@ -291,19 +299,19 @@ class _Builder:
     def cache(self, i: int, op: p.TensorAlloc | p.TensorFree | p.RecordStream, name: str) -> None:
         match op:
             case p.RecordStream():
-                if self.home.get(op.buf) != op.stream:
-                    self.users.setdefault(op.buf, []).append(op.stream)
+                if self.home.get(op.buf) != self.key(op.stream):
+                    self.users.setdefault(op.buf, []).append((op.stream, self.device))
             case p.TensorFree():
                 block = self.block_of.get(op.buf)
-                for stream in self.users.pop(op.buf, []):
+                for stream, device in self.users.pop(op.buf, []):
                     if block is not None:
                         # No action of the stream: nothing promises that blocking streams await a mark on legacy.
                         mark = self.graph.add(
-                            i, self.lane(stream), f"allocator's mark on {stream}", self.before(stream)
+                            i, self.lane(stream), f"allocator's mark on {stream}", self.before(stream, device)
                         )
                         self.pending.setdefault(block, []).append(mark)
             case p.TensorAlloc():
-                self.home[op.buf] = op.stream
+                self.home[op.buf] = None if op.stream is None else self.key(op.stream)
                 if op.block is not None:
                     marks = self.pending.pop(op.block, [])
                     if marks:

@@ -9,8 +9,11 @@ from refimpl.order.report import Hazard
 from refimpl.order.shadow import Cell, Memory, Point, covers, line_of, shared
 from refimpl.program import Range
 
-SWEEP_AT = 4096
+SWEEP_AT = 256
 """Ranges in use before those that no later access can race with are looked for and dropped."""
+
+CROWD = 64
+"""Neighbours of a range above which a write looks for those that hold nothing any more."""
 
 
 @dataclass
@@ -57,7 +60,7 @@ class History:
         self._host = host
         self.found: dict[tuple[object, ...], Found] = {}
         self._cells = _Cells(self._cell)
-        self._memories: dict[str, Memory] = {}
+        self._memories: dict[tuple[str, str], Memory] = {}
         self._block_of: dict[str, str] = {}
         self._freed: dict[str, int] = {}
         self._sweep_at = SWEEP_AT
@@ -98,29 +101,38 @@ class History:
 
     def own(self, buf: str, block: str) -> None:
         """From here on ``buf`` lives in ``block``: an unordered use by a former owner is a race with its uses."""
-        former = self._memories.get(self._block_of.get(buf, buf))
+        former = self._memories.get(self._place(buf))
         if former is not None:
             self._unlist(cell for cell in former.cells if cell.range.buf == buf)
         self._block_of[buf] = block
         self._freed.pop(buf, None)
-        memory = self._memories.get(block)
+        memory = self._memories.get(self._place(buf))
         if memory is not None:  # or each owner would leave cells that all later owners are compared with
             dead = {cell for cell in memory.cells if cell.is_empty()}
             memory.drop(dead)
             self._unlist(dead)
+
+    def _place(self, buf: str) -> tuple[str, str]:
+        """Where a buffer's bytes are: in its allocator's block, or in itself."""
+        block = self._block_of.get(buf)
+        return ("buffer", buf) if block is None else ("block", block)
 
     def _read_slowly(self, cell: Cell, clock: Clock, point: Point) -> None:
         for write in cell.older:
             if write.epoch > clock[write.lane]:
                 self._report(Hazard.RAW, cell, write, cell.range, point)
         for other in cell.near:
-            for write in other.writes():
+            last = other.write
+            if last is not None and last[1] > clock[last[0]]:
+                self._report(Hazard.RAW, other, last, cell.range, point)
+            for write in other.older:
                 if write.epoch > clock[write.lane]:
                     self._report(Hazard.RAW, other, write, cell.range, point)
 
     def _write_slowly(self, cell: Cell, clock: Clock, point: Point) -> None:
         """Compare a write with all that touched its bytes; what it surely covers and comes after is forgotten."""
-        for other in (cell, *cell.near):
+        crowd = list(cell.near)
+        for other in (cell, *crowd):
             for write in other.writes():
                 if write.epoch > clock[write.lane]:
                     self._report(Hazard.WAW, other, write, cell.range, point)
@@ -131,11 +143,18 @@ class History:
                 other.older = [write for write in other.writes() if write.epoch > clock[write.lane]]
                 other.reads = {lane: read for lane, read in other.reads.items() if read.epoch > clock[lane]}
                 other.write = None
+        if len(crowd) > CROWD:
+            self._forget(cell, {other for other in crowd if other.is_empty()})
+
+    def _forget(self, cell: Cell, dead: set[Cell]) -> None:
+        """Drop neighbours that hold nothing: or writes that grow, or slide, would meet all that came before."""
+        self._memories[self._place(cell.range.buf)].drop(dead)
+        self._unlist(dead)
 
     def _cell(self, r: Range) -> Cell:
         if len(self._cells) >= self._sweep_at:
             self._sweep()
-        memory = self._memories.setdefault(self._block_of.get(r.buf, r.buf), Memory())
+        memory = self._memories.setdefault(self._place(r.buf), Memory())
         cell = self._cells[r] = memory.add(r)
         return cell
 

@@ -42,7 +42,17 @@ from refimpl.program.ops import (
     accesses,
     label,
 )
-from refimpl.program.program import Buffer, Mem, Program, Stream, StreamKind, Verdict, streams_of, topological
+from refimpl.program.program import (
+    Buffer,
+    Mem,
+    Program,
+    Stream,
+    StreamKind,
+    Verdict,
+    streams_of,
+    topological,
+    unclear_records,
+)
 from refimpl.program.ranges import Range, contains, normalized, overlap
 from refimpl.program.trace import Span, SpanKind, Trace, TraceSource
 
@@ -105,4 +115,5 @@ __all__ = [
     "read_programs",
     "streams_of",
     "topological",
+    "unclear_records",
 ]

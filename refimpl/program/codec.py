@@ -2,6 +2,7 @@
 
 import json
 import os
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, Field, fields
 from enum import StrEnum
@@ -30,14 +31,28 @@ def read_programs(path: str | os.PathLike[str]) -> tuple[Program, ...]:
         ProgramError: the file cannot be read or is no stream program; the message names file, case, op index and field.
     """
     name = os.fspath(path)
+    if not name:
+        raise ProgramError("a file's name is empty; name a JSON file")
     try:
-        return tuple(_programs(_json(Path(path).read_bytes())))
-    except ProgramError as error:
-        raise error.at(file=name) from None
+        raw = Path(path).read_bytes()
     except IsADirectoryError:
         raise ProgramError("is a directory; name a JSON file", file=name) from None
-    except OSError as error:
-        raise ProgramError(f"cannot be read: {error.strerror or error}", file=name) from None
+    except (OSError, ValueError) as error:
+        raise ProgramError(f"cannot be read: {getattr(error, 'strerror', None) or error}", file=name) from None
+    return parse_programs(raw, name)
+
+
+def parse_programs(raw: bytes, name: str) -> tuple[Program, ...]:
+    """The programs of a JSON text, as in ``read_programs``.
+
+    Args:
+        raw: the text, in UTF-8.
+        name: what messages call it.
+    """
+    try:
+        return tuple(_programs(_json(raw)))
+    except ProgramError as error:
+        raise error.at(file=name) from None
 
 
 def program_from_json(data: Any) -> Program:
@@ -76,7 +91,7 @@ def _json(raw: bytes) -> Any:
     if not raw.strip():
         raise ProgramError("the file is empty; a stream program is a JSON object")
     try:
-        return json.loads(raw, parse_constant=_no_constant)
+        return json.loads(raw, parse_constant=_no_constant, object_pairs_hook=_once_each)
     except ProgramError:
         raise
     except UnicodeDecodeError as error:
@@ -91,6 +106,15 @@ def _json(raw: bytes) -> Any:
 
 def _no_constant(name: str) -> Any:
     raise ProgramError(f"{name} is not a JSON number")
+
+
+def _once_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object whose names differ: a reader that kept one of two values would judge another program."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        twice, _ = Counter(name for name, _ in pairs).most_common(1)[0]
+        raise ProgramError(f"the name {twice!r} stands more than once in one JSON object")
+    return found
 
 
 def _programs(data: Any) -> list[Program]:
@@ -108,7 +132,7 @@ def _programs(data: Any) -> list[Program]:
         try:
             programs.append(program_from_json(case))
         except ProgramError as error:
-            raise error.at(case=f"number {number}") from None
+            raise error.at(case=number) from None
     return programs
 
 
@@ -182,6 +206,8 @@ def _decoders(cls: Any) -> tuple[dict[str, Decoder], tuple[str, ...]]:
     hints = get_type_hints(cls)
     members: tuple[Field[Any], ...] = fields(cls)
     decoders = {f.name: _decoder(hints[f.name]) for f in members}
+    if cls is Stream:
+        decoders["priority"] = _priority
     return decoders, tuple(f.name for f in members if f.default is MISSING and f.default_factory is MISSING)
 
 
@@ -250,6 +276,12 @@ def _text(value: Any) -> str:
 def _integer(value: Any) -> int:
     if type(value) is not int or not 0 <= value < LIMIT:
         raise ProgramError(f"must be a whole number from 0 and below 2**63, not {_shown(value)}")
+    return value
+
+
+def _priority(value: Any) -> int:
+    if type(value) is not int or not -LIMIT <= value < LIMIT:
+        raise ProgramError(f"must be a whole number, negative for a high priority, not {_shown(value)}")
     return value
 
 

@@ -11,10 +11,20 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import ClassVar
 
+from refimpl.program.errors import ProgramError
 from refimpl.program.ranges import Range
 
 LEGACY = "legacy"
 """Name of the legacy default stream of the current device; every program has it."""
+
+
+LONGEST_US = 1e15
+"""The longest duration of an op, in microseconds: about thirty years."""
+
+
+def _check_duration(us: float | None) -> None:
+    if us is not None and not 0 <= us <= LONGEST_US:
+        raise ProgramError(f"must be from 0 to {LONGEST_US:g} microseconds, not {us}", field="us")
 
 
 class Api(StrEnum):
@@ -60,6 +70,9 @@ class Op:
     step: int | None = None
     param: str | None = None
     value: str | None = None
+
+    def __post_init__(self) -> None:
+        _check_duration(self.us)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -226,6 +239,9 @@ class Node:
     wait: str | None = None
     deps: tuple[str, ...] = ()
     us: float | None = None
+
+    def __post_init__(self) -> None:
+        _check_duration(self.us)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from heapq import heappop, heappush
+from itertools import combinations
 from types import MappingProxyType
 
 from refimpl.program import ops as o
@@ -101,7 +102,7 @@ class Program:
         object.__setattr__(self, "streams", MappingProxyType(dict(self.streams)))
         object.__setattr__(self, "buffers", MappingProxyType(dict(self.buffers)))
         for name in self.streams:
-            if name in (LEGACY, "host") or name.startswith("agent "):
+            if name in ("host", "driver") or name.startswith(("agent ", LEGACY)):
                 why = f"a stream may not be called {name!r}: that name belongs to another lane, so choose another"
                 raise ProgramError(why, case=self.id, field="streams")
         inside: set[Range] = set()
@@ -223,3 +224,24 @@ def topological(nodes: tuple[Node, ...]) -> tuple[Node, ...]:
         stuck = [node.name for node, count in zip(nodes, missing, strict=True) if count]
         raise ProgramError(f"the nodes {', '.join(stuck[:5])} depend on each other in a circle", field="deps")
     return tuple(order)
+
+
+def unclear_records(nodes: tuple[Node, ...]) -> frozenset[str | None]:
+    """Events that two nodes of a graph record and nothing orders: either record may be the last.
+
+    Whoever waits for such an event can count only on what came before the graph.
+    """
+    by_event: dict[str, list[Node]] = {}
+    for node in nodes:
+        if node.record is not None:
+            by_event.setdefault(node.record, []).append(node)
+    if all(len(recording) == 1 for recording in by_event.values()):
+        return frozenset()
+    before: dict[str, set[str]] = {}
+    for node in topological(nodes):
+        before[node.name] = set(node.deps).union(*(before[dep] for dep in node.deps))
+    return frozenset(
+        event
+        for event, recording in by_event.items()
+        if any(a.name not in before[b.name] and b.name not in before[a.name] for a, b in combinations(recording, 2))
+    )

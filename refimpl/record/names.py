@@ -9,10 +9,11 @@ import torch
 from refimpl.device.simulator.buffers import Access, Buffer, Memory
 from refimpl.device.simulator.graphs import CUDAGraph
 from refimpl.device.simulator.machine import DEVICE
-from refimpl.device.simulator.streams import Event, Stream
+from refimpl.device.simulator.streams import Event, Stream, priority
 from refimpl.device.simulator.tensor import SimTensor
+from refimpl.program import LEGACY, Mem, Range
 from refimpl.program import Buffer as ProgramBuffer
-from refimpl.program import Mem, Range
+from refimpl.program import Stream as ProgramStream
 
 
 class Names:
@@ -23,15 +24,18 @@ class Names:
         self._found: dict[Any, str] = {}
         self._kept: list[Any] = []
         self.buffers: dict[str, ProgramBuffer] = {}
+        self.streams: dict[str, ProgramStream] = {}
 
     def give(self, thing: Any, name: str) -> None:
         """Names a stream, an event, a graph, or the memory that a tensor lies in.
 
         Raises:
             TypeError: Something else.
-            ValueError: Another thing has the name.
+            ValueError: Another thing has the name, or it belongs to another lane.
         """
         key = _key(thing)
+        if key[0] == "stream" and (name in (LEGACY, "host") or name.startswith("agent ")):
+            raise ValueError(f"recording.name(…, {name!r}): the name belongs to another lane, so choose another")
         if any(other == name and at != key for at, other in self._given.items()):
             raise ValueError(f"recording.name(…, {name!r}): another thing has this name, so choose another")
         self._given[key] = name
@@ -49,7 +53,9 @@ class Names:
 
     def stream(self, id_: int) -> str:
         """The name of a stream."""
-        return self._name(("stream", id_), "default" if id_ == 0 else f"stream{id_}")
+        name = self._name(("stream", id_), "default" if id_ == 0 else f"stream{id_}")
+        self.streams.setdefault(name, ProgramStream(priority=priority(id_)))
+        return name
 
     def event(self, event: Any) -> str:
         """The name of an event."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import zip_longest
 
 from refimpl.device.simulator.buffers import Access, Buffer, Memory
 from refimpl.device.simulator.ops import HostKind, HostStep, Kind
@@ -43,7 +44,7 @@ def lower(entries: Sequence[Entry], names: Names, allocated: set[Buffer]) -> lis
     private = _private(entries, names, allocated)
     lowered: list[tuple[Op, Entry]] = []
     skip = False
-    for entry, following in zip(entries, (*entries[1:], None), strict=True):
+    for entry, following in zip_longest(entries, entries[1:]):
         if skip:
             skip = False
             continue

@@ -12,7 +12,7 @@ import torch
 
 from refimpl.device import get
 from refimpl.device.simulator.machine import DEVICE
-from refimpl.program import LEGACY, Op, Program, Stream, Trace, TraceSource, streams_of
+from refimpl.program import Op, Program, Trace, TraceSource
 from refimpl.record.names import Names
 from refimpl.record.programs import lower
 from refimpl.record.tap import HostOps, HostReads, Tap
@@ -53,8 +53,9 @@ class Recording:
         """
         names = self._names.fresh()
         ops = tuple(_with_param(op, params) for op, _ in lower(self._tap.entries, names, self._tap.allocated))
-        streams = {name: Stream() for op in ops for name in streams_of(op) if name != LEGACY}
-        return Program(ops=ops, streams=streams, buffers=names.buffers, id=id, source="recorded on sim", words=words)
+        return Program(
+            ops=ops, streams=names.streams, buffers=names.buffers, id=id, source="recorded on sim", words=words
+        )
 
     def trace(self) -> Trace:
         """When it ran, in virtual microseconds from the recording's beginning; `op` points into `program().ops`."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import zip_longest
 
 from refimpl.device.simulator.ops import HostKind, Kind
 from refimpl.device.simulator.ops import Op as Work
@@ -32,7 +33,7 @@ def _spans(entry: Entry, index: int, names: Names, start_us: float) -> Iterator[
 
 def _runs(ops: Sequence[Work], lane: str, index: int, start_us: float) -> Iterator[Span]:
     group: list[Work] = []
-    for op, following in zip(ops, (*ops[1:], None), strict=True):
+    for op, following in zip_longest(ops, ops[1:]):
         group.append(op)
         if following is None or not one_region(op, following):
             if op.done:

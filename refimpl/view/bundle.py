@@ -67,6 +67,16 @@ def classic() -> str:
     return f"(() => {{\n{parts}\nwindow.streamOrderTimeline = {public};\n}})();\n"
 
 
+def inert(json_text: str) -> str:
+    """JSON for a ``<script>`` element: no name in it can end the element or open a comment.
+
+    Example:
+        >>> inert('{"id": "<!--<script>"}')
+        '{"id": "\\\\u003c!--\\\\u003cscript>"}'
+    """
+    return json_text.replace("<", "\\u003c")  # in JSON that sign stands in strings alone
+
+
 def write_static(folder: Path) -> Path:
     """Write ``timeline.bundle.js`` for a static page into a folder, made if need be.
 

@@ -3,8 +3,10 @@
 import json
 from html import escape
 from pathlib import Path
+from typing import Any
 
-from refimpl.view.bundle import classic
+from refimpl.program import UserError
+from refimpl.view.bundle import classic, inert
 from refimpl.view.spec import Shown, spec_of
 from refimpl.view.svg import first_frame
 
@@ -49,6 +51,9 @@ document.documentElement.dataset.widgets = "live";
 def page(shown: Shown) -> str:
     """A self-contained HTML page with the timeline of an Explorable or a Program.
 
+    Raises:
+        UserError: what is shown is malformed, or a number in it is none.
+
     Example:
         >>> from refimpl.program import Launch, Program, Stream
         >>> ops = (Launch(stream="forward", name="verify"),)
@@ -57,17 +62,23 @@ def page(shown: Shown) -> str:
     """
     spec = spec_of(shown)
     title = escape(str(spec.get("title") or spec.get("id") or "Stream program"))
-    inert = json.dumps(spec, ensure_ascii=False).replace("</", "<\\/")
     return _PAGE.format(
         title=title,
         words=escape(str(spec.get("words", ""))),
         fallback=first_frame(shown),
-        spec=inert,
+        spec=inert(_json(spec)),
         script=classic().replace("</script", "<\\/script"),
     )
 
 
+def _json(spec: dict[str, Any]) -> str:
+    try:
+        return json.dumps(spec, allow_nan=False)
+    except ValueError as error:
+        raise UserError(f"the timeline {spec.get('id', '')!r} cannot be written as JSON: {error}") from None
+
+
 def write_page(shown: Shown, path: Path) -> Path:
     """Write ``page(shown)`` to a file; returns its path."""
-    path.write_text(page(shown), encoding="utf-8")
+    path.write_text(page(shown), encoding="utf-8", errors="xmlcharrefreplace")
     return path

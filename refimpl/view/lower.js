@@ -14,7 +14,7 @@
  */
 import { bindFlags, runOrder } from "./flags.js";
 import { rangeEnd } from "./ranges.js";
-import { copyRule, sortNodes } from "./rules.js";
+import { copyRule, sortNodes, unclearRecords } from "./rules.js";
 
 export const HOST = "host";
 export const CALL_US = 6;
@@ -230,6 +230,7 @@ class Lowering {
 			made.set(n.name, op.i);
 			depth.set(op.i, Math.max(0, ...deps.map((d) => depth.get(d))) + op.us);
 		}
+		for (const name of unclearRecords(s.nodes ?? [])) this.ops[made.get(name)].covers = begin.i;
 		begin.span = Math.max(0, ...depth.values());
 		for (const i of made.values()) this.ops[i].slots = heads.length;
 		this.add({ kind: "end", lane, name: "graph end", cost: 0, begin: begin.i }, this.edges("dep", [...open]));

@@ -10,12 +10,14 @@
  */
 import { covers, sharedBytes } from "./ranges.js";
 
+const WAITS = new Set(["event", "sync"]);
+
 /** One vector clock per op, over chains: a stream, the host, an agent, a branch of a graph. @param {Compiled} c @returns {Int32Array[]} */
 export function clocks(c) {
 	/** @type {Int32Array[]} */ const V = new Array(c.ops.length);
 	for (const i of [...c.order, ...c.never]) {
 		const v = (V[i] = new Int32Array(c.chains.length));
-		for (const e of c.ops[i].after) V[e.from]?.forEach((x, k) => { if (x > v[k]) v[k] = x; });
+		for (const e of c.ops[i].after) V[WAITS.has(e.kind) ? c.ops[e.from].covers ?? e.from : e.from]?.forEach((x, k) => { if (x > v[k]) v[k] = x; });
 		v[c.ops[i].k] = c.at[i];
 	}
 	return V;

@@ -144,7 +144,8 @@ def _panel(
         raise UserError(f"a picture needs matplotlib ({error.name} is missing): pip install 'refimpl[book]'") from None
     low, high = window or (0.0, trace.end_us)
     if not trace.spans or high <= low:
-        raise UserError(f"there is nothing to draw: {len(trace.spans)} spans, window from {low} to {high} µs")
+        of = f" of {name!r}" if name else ""
+        raise UserError(f"there is nothing to draw{of}: {len(trace.spans)} spans, window from {low} to {high} µs")
     return Panel(trace, program, tuple(races or ()), (low, high), topic, step_op, name)
 
 

@@ -1,5 +1,6 @@
 """Axes with time in microseconds to the right and inches downwards, and the shapes that a timeline is made of."""
 
+from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
@@ -16,15 +17,18 @@ from refimpl.view.plot_layout import INK, PALE, Row
 SIZE = 9.5
 SMALL = 8.5
 _CORNER = 0.05
+_LONG = 400
 _RULE = "#b5b5b5"
 Point = tuple[float, float]
 
 
 @cache
 def text_inches(text: str, size: float = SIZE, weight: str = "normal") -> float:
-    """Width of a text in inches."""
+    """Width of a text in inches; of one longer than any figure is wide, an estimate from its beginning."""
     if not text.strip():
         return 0.0
+    if len(text) > _LONG:
+        return text_inches(text[:_LONG], size, weight) * len(text) / _LONG
     extents = TextPath((0, 0), text, size=size, prop=FontProperties(weight=weight)).get_extents()
     return float(extents.width) / 72
 
@@ -49,13 +53,13 @@ class Canvas:
         ax.set_xlim(*window)
         ax.set_ylim(height, 0)
 
-    def frame(self, rows: dict[str, Row]) -> None:
-        """The time axis below and the lanes' names at the left."""
+    def frame(self, rows: dict[str, Row], names: Sequence[str]) -> None:
+        """The time axis below and the names of the lanes' rows at the left."""
         ax = self.ax
         for side in ("top", "right", "left"):
             ax.spines[side].set_visible(False)
         ax.spines["bottom"].set_color(_RULE)
-        ax.set_yticks([row.middle for row in rows.values()], list(rows))
+        ax.set_yticks([row.middle for row in rows.values()], names)
         ax.tick_params(axis="y", length=0, pad=4, labelsize=SIZE, labelcolor=INK)
         ax.tick_params(axis="x", length=3, color=_RULE, labelsize=SMALL, labelcolor=PALE)
         for name in ax.get_yticklabels():

@@ -1,5 +1,6 @@
 """What a still picture of a timeline puts where: rows, colours, labels that fit. Data, tested without pixels."""
 
+from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -86,10 +87,27 @@ def fit(texts: Sequence[str], width: float, measure: Measure) -> str:
         if measure(text) <= width:
             return text
     last = texts[-1]
-    for keep in range(len(last) - 1, max(4, round(len(last) * 0.6)) - 1, -1):
-        if measure(last[:keep] + "…") <= width:
-            return last[:keep] + "…"
-    return ""
+    least = max(4, round(len(last) * 0.6))
+    keep = _most(least, len(last) - 1, lambda count: measure(last[:count] + "…") <= width)
+    return "" if keep < least else last[:keep] + "…"
+
+
+def lane_name(lane: str, width: float, measure: Measure) -> str:
+    """The name of a lane, without its middle where it is too long: names of streams often differ at their ends.
+
+    Example:
+        >>> lane_name("copy of worker 12", 9, lambda text: float(len(text)))
+        'copy…r 12'
+    """
+    if measure(lane) <= width:
+        return lane
+    keep = _most(1, len(lane) // 2, lambda count: measure(f"{lane[:count]}…{lane[-count:]}") <= width)
+    return f"{lane[:keep]}…{lane[-keep:]}" if keep else "…"
+
+
+def _most(low: int, high: int, fits: Callable[[int], bool]) -> int:
+    """The largest count from low to high that fits, found by halving; low - 1 when none does."""
+    return low - 1 + bisect_left(range(low, high + 1), True, key=lambda count: not fits(count))
 
 
 def wrap(text: str, width: float, measure: Measure) -> list[str]:

@@ -15,10 +15,16 @@ from refimpl.view.plot_canvas import SIZE, Canvas, text_inches
 from refimpl.view.plot_layout import GUTTER, HAZARD, HAZARD_TEXT, INK, LANE, PALE, Row
 
 _STEPS = 0.44
+_NAMES = 1.4
+"""Most inches for the names of the lanes: what is beyond them is the picture's."""
 _NUDGE = 0.035
 _STROKE = 0.028
 _DASHES = (0, (3, 1.6))
 _PLATE = {"boxstyle": "square,pad=0.15", "facecolor": "white", "edgecolor": "none"}
+
+
+def _bold_inches(text: str) -> float:
+    return text_inches(text, SIZE, "bold")
 
 
 @dataclass(frozen=True)
@@ -51,7 +57,12 @@ class Panel:
     @property
     def gutter(self) -> float:
         """Inches that the names of the lanes need."""
-        return max(text_inches(lane, SIZE, "bold") for lane in self.trace.lanes)
+        return max(map(_bold_inches, self.lane_names))
+
+    @property
+    def lane_names(self) -> list[str]:
+        """The names of the lanes as they stand at the left."""
+        return [look.lane_name(lane, _NAMES, _bold_inches) for lane in self.trace.lanes]
 
     @property
     def has_waits(self) -> bool:
@@ -62,7 +73,7 @@ class Panel:
         """Draw on the axes, whose limits become the panel's; returns their figure."""
         canvas = Canvas(ax, self.window, self.height)
         rows = look.rows_of(self.trace.lanes, self.top)
-        canvas.frame(rows)
+        canvas.frame(rows, self.lane_names)
         if self.name:
             canvas.text(self.window[0], 0.1, self.name, fontsize=10, fontweight="bold")
         _Drawing(self, canvas, rows).all()

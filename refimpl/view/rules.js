@@ -23,3 +23,18 @@ export function copyRule(op, memOf) {
 	if (kind === "H2D") return { kind, host: memOf(op.src.buf) === "pinned" ? "end" : "staged" };
 	return { kind, host: kind === "D2D" ? "free" : "end" };
 }
+
+/**
+ * Record nodes of one event that nothing orders: either may be the last, so a wait can count only on what came before the graph.
+ * @param {any[]} nodes @returns {string[]} their names
+ */
+export function unclearRecords(nodes) {
+	const byEvent = new Map(), byName = new Map(nodes.map((n) => [n.name, n])), known = new Map();
+	for (const n of nodes) if (n.record !== undefined) byEvent.set(n.record, [...(byEvent.get(n.record) ?? []), n]);
+	const before = (n) => {
+		if (!known.has(n.name)) known.set(n.name, new Set((n.deps ?? []).flatMap((d) => [d, ...before(byName.get(d))])));
+		return known.get(n.name);
+	};
+	const loose = (a, b) => !before(a).has(b.name) && !before(b).has(a.name);
+	return [...byEvent.values()].filter((ns) => ns.some((a, k) => ns.slice(k + 1).some((b) => loose(a, b)))).flat().map((n) => n.name);
+}

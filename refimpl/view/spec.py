@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from refimpl.program import Explorable, Program, program_from_json, program_to_json
+from refimpl.program import Explorable, Program, ProgramError, program_from_json, program_to_json
 
 Shown = Explorable | Program | Mapping[str, Any]
 """What can be drawn."""
@@ -28,13 +28,31 @@ def spec_of(shown: Shown) -> dict[str, Any]:
 
 
 def first_program(shown: Shown) -> Program:
-    """The program that the first frame shows: an explorable's initial variant."""
+    """The program that the first frame shows: an explorable's initial variant.
+
+    Raises:
+        ProgramError: JSON that is no program, or an explorable's without a variant to show.
+    """
     if isinstance(shown, Program):
         return shown
     if isinstance(shown, Explorable):
         return shown.variant(shown.initial or shown.variants[0].id).program
     spec = spec_of(shown)
-    if "ops" in spec:
-        return program_from_json(spec)
-    variants = {v["id"]: v["program"] for v in spec["variants"]}
-    return program_from_json(variants[spec.get("initial", next(iter(variants)))])
+    return program_from_json(spec if "ops" in spec else _initial(spec)["program"])
+
+
+def _initial(spec: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The variant shown first."""
+    variants = spec["variants"]
+    if not isinstance(variants, list) or not variants or not all(_is_variant(v) for v in variants):
+        raise ProgramError("must be a list of at least one variant, each with id and program", field="variants")
+    ids = [variant["id"] for variant in variants]
+    first = ids[0] if spec.get("initial") is None else spec["initial"]
+    if first not in ids:
+        raise ProgramError(f"names no variant; there are {', '.join(map(str, ids))}", field="initial")
+    shown: Mapping[str, Any] = variants[ids.index(first)]
+    return shown
+
+
+def _is_variant(value: Any) -> bool:
+    return isinstance(value, Mapping) and "id" in value and "program" in value

@@ -7,11 +7,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from html import escape
+from math import floor, log10
 
 from refimpl.order import Race, Report, Touch, check
 from refimpl.program import Program, ProgramError, Span, SpanKind, Trace, Verdict
 from refimpl.timeline import drawn_edges, schedule, stem
-from refimpl.view.plot_layout import HAZARD, HAZARD_TEXT, INK, colour_of, text_on
+from refimpl.view.plot_layout import HAZARD, HAZARD_TEXT, INK, colour_of, lane_name, text_on
 from refimpl.view.spec import Shown, first_program, spec_of
 
 WIDTH, LEFT, TOP, LANE, GUTTER = 880, 104, 12, 24, 26
@@ -139,7 +140,11 @@ def _lanes(frame: _Frame) -> Iterator[str]:
     for lane in frame.lanes:
         y = frame.y(lane)
         yield _rect(LEFT, y, WIDTH - LEFT, LANE, rx=4, fill=frame.colour(lane), fill_opacity=0.1)
-        yield _text(0, y + 16, lane, "name", "start")
+        yield _text(0, y + 16, lane_name(lane, LEFT - 6, _name_width), "name", "start")
+
+
+def _name_width(text: str) -> float:
+    return len(text) * 6.4
 
 
 def _bars(frame: _Frame, trace: Trace) -> Iterator[str]:
@@ -208,7 +213,9 @@ def _hazard(frame: _Frame, a: Span, b: Span, word: str) -> Iterator[str]:
 def _axis(frame: _Frame) -> Iterator[str]:
     unit, scale = ("ms", 1000.0) if frame.end_us >= 2000 else ("µs", 1.0)
     per_pixel = frame.end_us / (WIDTH - LEFT)
-    step = next(m * 10**e for e in range(12) for m in (1, 2, 5) if m * 10**e >= 60 * per_pixel)
+    least = 60 * per_pixel
+    decade = 10.0 ** floor(log10(least))
+    step = max(1.0, next(m * decade for m in (1, 2, 5, 10) if m * decade >= least))
     yield f'<path class="line" opacity=".4" d="M{LEFT},{frame.axis}H{WIDTH}"/>'
     ticks = [k * step for k in range(int(frame.end_us / step) + 1) if frame.x(k * step) < WIDTH - 30]
     for us in ticks:

@@ -13,6 +13,11 @@ test("every program of the shared catalogue gets its verdict", () => {
 	assert.deepEqual(wrong, []);
 	assert.ok(cases.length >= 129);
 });
+test("every litmus program gets its verdict", () => {
+	const { cases: litmus } = JSON.parse(fs.readFileSync(new URL("../litmus/programs.json", import.meta.url), "utf8"));
+	const wrong = litmus.filter((p) => M.verdict(p).verdict !== p.expect).map((p) => p.id);
+	assert.deepEqual(wrong, []);
+});
 test("a listed racing pair is among those found, and no other pair is", () => {
 	for (const p of cases) {
 		const listed = new Set(p.racing_ops.map(String)), pairs = M.verdict(p).pairs.map(String);

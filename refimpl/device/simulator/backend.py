@@ -8,12 +8,14 @@ from contextlib import AbstractContextManager, contextmanager
 
 import torch
 
+from refimpl.device.simulator.buffers import device_bytes
 from refimpl.device.simulator.costs import CostModel
 from refimpl.device.simulator.graphs import CUDAGraph, graph
 from refimpl.device.simulator.machine import DEVICE
 from refimpl.device.simulator.ops import HostKind, HostStep, Kind, Observer, Op, Queue
+from refimpl.device.simulator.refused import refuse_index
 from refimpl.device.simulator.schedules import Adversary, Schedule, Timed
-from refimpl.device.simulator.streams import Event, Stream
+from refimpl.device.simulator.streams import Event, Stream, stream_of
 
 __all__ = [
     "Adversary",
@@ -33,7 +35,9 @@ __all__ = [
     "current_device",
     "current_stream",
     "default_stream",
+    "device",
     "device_count",
+    "empty_cache",
     "get_device_name",
     "graph",
     "graph_pool_handle",
@@ -43,6 +47,7 @@ __all__ = [
     "is_initialized",
     "manual_seed",
     "manual_seed_all",
+    "memory_allocated",
     "observe",
     "schedule",
     "set_device",
@@ -62,9 +67,10 @@ def default_stream(device: object = None) -> Stream:
     return Stream(stream_id=0)
 
 
-def set_stream(stream: Stream) -> None:
-    """Makes `stream` the current stream."""
-    DEVICE.current = stream.queue
+def set_stream(stream: Stream | None) -> None:
+    """Makes `stream` the current stream; None changes nothing."""
+    if stream is not None:
+        DEVICE.current = stream_of(stream).queue
 
 
 @contextmanager
@@ -73,7 +79,7 @@ def stream(stream: Stream | None) -> Iterator[None]:
     if stream is None:
         yield
         return
-    with stream:
+    with stream_of(stream):
         yield
 
 
@@ -179,7 +185,24 @@ def current_device() -> int:
 
 
 def set_device(device: object) -> None:
-    """Accepted as on CUDA: there is one device."""
+    """Accepted as on CUDA: there is one device, and another is an error."""
+    refuse_index(device)
+
+
+@contextmanager
+def device(device: object) -> Iterator[None]:
+    """Accepted as on CUDA: there is one device, and another is an error."""
+    refuse_index(device)
+    yield
+
+
+def memory_allocated(device: object = None) -> int:
+    """Bytes of the device's memory that tensors and captured graphs have."""
+    return device_bytes()
+
+
+def empty_cache() -> None:
+    """Accepted as on CUDA: nothing is cached, since freed memory is not handed on."""
 
 
 def get_device_name(device: object = None) -> str:
@@ -188,5 +211,6 @@ def get_device_name(device: object = None) -> str:
 
 
 def get_amp_supported_dtype() -> list[torch.dtype]:
-    """The types autocast may use."""
+    """The types `torch.autocast("sim")` may be made with, which it asks for even where it is not enabled; an operator
+    inside one that is enabled raises."""
     return [torch.bfloat16, torch.float16]

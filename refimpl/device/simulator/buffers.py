@@ -10,6 +10,7 @@ from __future__ import annotations
 from enum import Enum
 from itertools import count, product
 from typing import NamedTuple
+from weakref import WeakSet
 
 import torch
 from torch.multiprocessing.reductions import StorageWeakRef
@@ -43,9 +44,19 @@ class Buffer:
         self.memory = memory
         self.stream_id = stream_id
         self.recorded: set[int] = set()
+        if memory is Memory.DEVICE:
+            _on_device.add(self)
 
     def __repr__(self) -> str:
         return f"Buffer({self.serial}, {self.memory.value}, {self.bytes} bytes)"
+
+
+_on_device: WeakSet[Buffer] = WeakSet()
+
+
+def device_bytes() -> int:
+    """Size of all device memory that a tensor or a captured graph has."""
+    return sum(buffer.bytes for buffer in _on_device)
 
 
 class Access(NamedTuple):

@@ -54,6 +54,19 @@ def _to_host(target: torch.Tensor, source: SimTensor, non_blocking: bool) -> Non
         block(op)
 
 
+def is_pinned(tensor: torch.Tensor, device: object = None) -> bool:
+    """Whether a CPU tensor lies in pinned memory."""
+    buffer = DEVICE.host_buffers.known(tensor)
+    return buffer is not None and buffer.memory is Memory.PINNED
+
+
+def pin_memory(tensor: torch.Tensor, device: object = None) -> torch.Tensor:
+    """What `tensor.pin_memory()` gives: a copy of a CPU tensor in pinned memory."""
+    held = tensor.clone()
+    DEVICE.host_buffers.pinned(held)
+    return held
+
+
 def _move(into: torch.Tensor, out_of: torch.Tensor) -> None:
     into.copy_(out_of)
 

@@ -15,6 +15,7 @@ from refimpl.device.simulator.copies import block, copy, read_blocking
 from refimpl.device.simulator.machine import DEVICE
 from refimpl.device.simulator.ops import Kind
 from refimpl.device.simulator.plans import Operator, Plan, Spec, operator, plan, written_and_read
+from refimpl.device.simulator.refused import refuse_index
 from refimpl.device.simulator.tensor import SimTensor
 
 aten = torch.ops.aten
@@ -26,6 +27,8 @@ def dispatch(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     Raises:
         RuntimeError: The operator is not supported, or mixes devices; the sentence names it.
     """
+    if kwargs and (device := kwargs.get("device")) is not None:
+        refuse_index(device)
     special = _SPECIAL.get(func)
     if special is not None:
         return special(func, args, kwargs)

@@ -8,6 +8,8 @@ from typing import Any
 import torch
 from torch.utils.backend_registration import _setup_privateuseone_for_python_backend
 
+from refimpl.device.simulator.refused import refuse_autocast, refuse_torch_streams
+
 _FACTORIES = (
     "arange",
     "arange.start",
@@ -51,6 +53,7 @@ def install() -> ModuleType:
         )
     _setup_privateuseone_for_python_backend("sim", backend_module=backend, hook=None, device_guard=_guard())
     _register()
+    refuse_torch_streams()
     return backend
 
 
@@ -65,13 +68,17 @@ def _guard() -> Any:
 def _register() -> None:
     """Sends every operator here, and those by name for which PyTorch would rather use a kernel that resizes or leaves
     the device."""
+    from refimpl.device.simulator.copies import is_pinned, pin_memory
     from refimpl.device.simulator.dispatch import dispatch
 
     fallback = torch.library.Library("_", "IMPL")
     fallback.fallback(
         lambda func, *args, **kwargs: dispatch(func, args, kwargs), dispatch_key="PrivateUse1", with_keyset=False
     )
+    fallback.fallback(refuse_autocast, dispatch_key="AutocastPrivateUse1", with_keyset=False)
     named = torch.library.Library("aten", "IMPL")
+    named.impl("is_pinned", is_pinned, "CPU")
+    named.impl("_pin_memory", pin_memory, "CPU")
     for name in (*_FACTORIES, "_to_copy"):
         packet, _, overload = name.partition(".")
         sender = _sender(getattr(getattr(torch.ops.aten, packet), overload or "default"))

@@ -130,6 +130,8 @@ class Adversary:
     change: float = 0.1
 
     def __post_init__(self) -> None:
+        if type(self.seed) is not int or self.seed < 0:
+            raise ValueError(f"Adversary(seed={self.seed!r}): use an integer from 0")
         if not 0.0 <= self.change <= 1.0:
             raise ValueError(f"Adversary(change={self.change}): use a chance between 0 and 1")
 

@@ -5,13 +5,32 @@ from __future__ import annotations
 from itertools import count
 from types import TracebackType
 
+from typing import Any
+
 import torch
 
 from refimpl.device.simulator.machine import DEVICE
 from refimpl.device.simulator.ops import HostKind, Kind, Op, Queue
+from refimpl.device.simulator.refused import refuse_index
 
 POOL_SIZE = 32
 _high_priority, _low_priority = count(), count()
+
+
+def priority(stream_id: int) -> int:
+    """The priority of the pool that a stream's id lies in."""
+    return -1 if POOL_SIZE < stream_id <= 2 * POOL_SIZE else 0
+
+
+def stream_of(given: Any) -> Stream:
+    """`given`, which has to be a stream of the simulated device.
+
+    Raises:
+        TypeError: It is something else.
+    """
+    if not isinstance(given, Stream):
+        raise TypeError(f"sim: {given!r} is not a stream of sim: use torch.get_device_module('sim').Stream()")
+    return given
 
 
 class Event:
@@ -46,7 +65,7 @@ class Event:
     def record(self, stream: Stream | None = None) -> None:
         """Takes the clock of `stream` (the current stream if None); what the event held is gone. The host does not
         block."""
-        queue = DEVICE.current if stream is None else stream.queue
+        queue = DEVICE.current if stream is None else stream_of(stream).queue
         op = Op(Kind.RECORD, "record", queue)
         op.event = self
         DEVICE.host_us += DEVICE.costs.record_us + (0.0 if self._made else DEVICE.costs.event_us)
@@ -58,7 +77,7 @@ class Event:
     def wait(self, stream: Stream | None = None) -> None:
         """Later work of `stream` (the current stream if None) comes after what the event holds now. The host does not
         block."""
-        queue = DEVICE.current if stream is None else stream.queue
+        queue = DEVICE.current if stream is None else stream_of(stream).queue
         capturing = DEVICE.capture is not None and DEVICE.capture.covers(queue)
         DEVICE.host_us += DEVICE.costs.wait_us
         if self.mark is not None and not (DEVICE.capture is not None and DEVICE.capture.holds(self.mark)):
@@ -112,21 +131,27 @@ class Stream:
 
     Args:
         device: The simulated device; there is one.
-        priority: Negative for the pool of high priority; the simulated device runs both alike.
+        priority: Negative for the pool of high priority, -1; the simulated device runs both alike.
         stream_id: An existing stream; 0 is the default stream.
     """
 
     def __init__(self, device: object = None, priority: int = 0, *, stream_id: int | None = None) -> None:
+        refuse_index(device)
         if stream_id is None:
             stream_id = (
                 1 + next(_low_priority) % POOL_SIZE
                 if priority >= 0
                 else 1 + POOL_SIZE + next(_high_priority) % POOL_SIZE
             )
-        self.stream_id, self.priority = stream_id, priority
+        self.stream_id = stream_id
         self.device = torch.device("sim", 0)
         self.device_index = 0
         self._outer: list[Queue] = []
+
+    @property
+    def priority(self) -> int:
+        """-1 for the pool of high priority, else 0."""
+        return priority(self.stream_id)
 
     @property
     def queue(self) -> Queue:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -44,6 +45,22 @@ class SimTensor(torch.Tensor):
         self.simulated = simulated
         self.signature = (simulated.dtype, simulated.shape, simulated.stride())
 
+    @property
+    def data(self) -> torch.Tensor:  # type: ignore[override]
+        """The tensor without its history, on the same memory."""
+        plain: torch.Tensor = torch.Tensor.data.__get__(self)  # type: ignore[attr-defined]
+        return plain
+
+    @data.setter
+    def data(self, value: torch.Tensor) -> None:
+        """Takes the memory of `value`, which must be on sim; ops queued before keep the memory they were issued
+        with."""
+        if not isinstance(value, SimTensor):
+            raise TypeError(f"sim: a tensor on {value.device} as the data of a tensor on sim: move it to sim first")
+        torch.Tensor.data.__set__(self, value)  # type: ignore[attr-defined]
+        self.hold(value.simulated)
+        self.buffer = value.buffer
+
     __torch_function__ = torch._C._disabled_torch_function_impl  # type: ignore[assignment]
 
     @classmethod
@@ -59,6 +76,10 @@ class SimTensor(torch.Tensor):
         text = repr(self.detach().cpu())
         grad = ", requires_grad=True" if self.requires_grad else ""
         return f"{text[:-1]}, device='sim:0'{grad})"
+
+    def __format__(self, spec: str) -> str:
+        """The value of a tensor without dimensions, as on CUDA: formatting blocks the host."""
+        return format(self.detach().item(), spec) if self.dim() == 0 else object.__format__(self, spec)
 
     def tolist(self) -> Any:
         """The values as Python numbers; blocks the host."""
@@ -81,13 +102,22 @@ class SimTensor(torch.Tensor):
     def record_stream(self, stream: Stream) -> None:  # type: ignore[override]
         """Tells the allocator that `stream` uses this memory too, so that it is not handed on before that use is
         over."""
-        self.buffer.recorded.add(stream.stream_id)
+        self.buffer.recorded.add(stream.queue.id)
 
     def untyped_storage(self) -> torch.UntypedStorage:
         """Raises: the bytes belong to the device."""
         raise NotImplementedError(
             "sim: the storage of a tensor on sim is the device's own: copy the tensor to the host first, with .cpu()"
         )
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        """Pickles the values, by a copy that blocks the host: `torch.load` gives a tensor on sim, or on the device
+        that its `map_location` names, which a process without sim needs. Tensors that share memory are saved one by
+        one."""
+        if isinstance(self, torch.nn.Parameter):
+            return torch._utils._rebuild_parameter, (self.detach(), self.requires_grad, OrderedDict())
+        values = self.detach().cpu()
+        return torch._utils._rebuild_device_tensor_from_cpu_tensor, (values, self.dtype, "sim:0", self.requires_grad)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> SimTensor:
         if id(self) in memo:
