@@ -6,9 +6,12 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
-from playwright.sync_api import Browser, sync_playwright
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
 
 ROOT = Path(__file__).parents[1]
 FLAGS = [
@@ -31,8 +34,11 @@ def refimpl() -> Callable[..., subprocess.CompletedProcess[str]]:
 
 
 @pytest.fixture(scope="session")
-def browser() -> Iterator[Browser]:
+def browser() -> Iterator["Browser"]:
     """An installed Chromium; playwright's own download is not needed."""
+    # Here, so that the tests of a GPU run where there is no browser.
+    from playwright.sync_api import sync_playwright
+
     names = os.environ.get("CHROMIUM", "chromium chromium-browser google-chrome google-chrome-stable").split()
     found = next((path for path in map(shutil.which, names) if path), None)
     if found is None:

@@ -54,8 +54,9 @@ def get(name: str | torch.device) -> Any:
     """
     kind = name.type if isinstance(name, torch.device) else name.partition(":")[0]
     if kind == "sim":
+        module = install()
         refuse_index(name)
-        return install()
+        return module
     if kind != "cuda":
         raise ValueError(f"device {name!r} is not known: use 'cuda' or 'sim'")
     refuse_cuda()

@@ -3,7 +3,8 @@
 from dataclasses import replace
 
 from refimpl import program as p
-from refimpl.order.checker import Checker, Site, missing_edge
+from refimpl.order.advice import missing_edge
+from refimpl.order.checker import Checker, Site
 from refimpl.order.copies import HostRule, copy_rule, fill_rule, runs_on
 from refimpl.order.explain import common_ancestor, conflicts
 from refimpl.order.flags import ancestors, deadlock, has_flags

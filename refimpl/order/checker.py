@@ -9,10 +9,11 @@ import sys
 from collections.abc import Iterable
 from types import CodeType
 
+from refimpl.order.advice import missing_edge, node_name, site_text
 from refimpl.order.clocks import HOST, Capture, Clock, Lane, Lanes, joined
 from refimpl.order.history import Found, History
-from refimpl.order.report import Hazard, Lint, MissingEdge, Race, Touch
-from refimpl.order.shadow import Point, line_of
+from refimpl.order.report import Lint, Race, Touch
+from refimpl.order.shadow import Point
 from refimpl.program import Node, Range, topological, unclear_records
 
 Site = tuple[CodeType | str, int]
@@ -349,43 +350,3 @@ class Checker:
 
     def _side(self, point: Point) -> Touch:
         return Touch(point.call, point.name, self._lanes.name_of(point.lane), site_text(point))
-
-
-def node_name(graph: str, node: Node) -> str:
-    """A node of a graph in messages: ``graph/node``, or the name that both have."""
-    return node.name if node.name == graph else f"{graph}/{node.name}"
-
-
-def site_text(point: Point) -> str | None:
-    """Where a call was made, as ``file:line (function)``; None when nobody said."""
-    code = point.code
-    if isinstance(code, CodeType):
-        return f"{code.co_filename}:{line_of(code, point.offset)} ({code.co_qualname})"
-    return code or None
-
-
-def missing_edge(
-    kind: Hazard, first: Touch, second: Touch, owners: tuple[str, str], reaches: bool = True
-) -> MissingEdge:
-    """The smallest edge that would order two unordered ops, and the call that makes it.
-
-    Args:
-        kind: the hazard.
-        first, second: the two ops, in issue order.
-        owners: the buffers that they used; they differ for a lifetime hazard.
-        reaches: ``record_stream`` would cover the first use; it does not cover one on the allocating stream, nor one
-            that was issued after its buffer was freed.
-    """
-    after, before = f"op {first.op} ({first.name})", f"op {second.op} ({second.name})"
-    if first.op == second.op:
-        words = f"make node {second.name} depend on node {first.name}"
-    elif first.lane.startswith("agent "):
-        words = f"wait for {first.lane} before {before}"
-    elif kind is Hazard.LIFETIME and reaches:
-        wait = f"make {second.lane} wait for an event recorded after {after}"
-        words = f"call record_stream({owners[0]}, {first.lane}) before {owners[0]} is freed, or {wait}"
-    elif second.lane == "host" or second.lane.startswith("agent "):
-        words = f"record an event on {first.lane} after {after} and synchronize on it before {before}"
-    else:
-        words = f"record an event on {first.lane} after {after} and let {second.lane} wait for it before {before}"
-    return MissingEdge(first.op, second.op, words)

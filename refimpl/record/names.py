@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from itertools import count
 from typing import Any
 
 import torch
@@ -63,7 +65,7 @@ class Names:
 
     def graph(self, capture: Any, otherwise: str) -> str:
         """The name of a graph."""
-        return self._name(("graph", id(capture)), otherwise)
+        return self._given.get(("graph", id(capture)), otherwise)
 
     def range(self, access: Access) -> Range:
         """The bytes of an access, in the words of a program."""
@@ -75,10 +77,19 @@ class Names:
     def _name(self, key: Any, otherwise: str) -> str:
         if key in self._given:
             return self._given[key]
-        return self._found.setdefault(key, otherwise)
+        if key not in self._found:
+            taken = {*self._given.values(), *self._found.values()}
+            self._found[key] = next(name for name in _candidates(otherwise) if name not in taken)
+        return self._found[key]
 
     def _numbered(self, stem: str) -> str:
         return f"{stem}{1 + sum(name.startswith(stem) for name in self._found.values())}"
+
+
+def _candidates(stem: str) -> Iterator[str]:
+    """`stem`, and then what to call a thing where the name was given to another."""
+    yield stem
+    yield from (f"{stem}_{number}" for number in count(2))
 
 
 _MEMORY = {Memory.DEVICE: Mem.DEVICE, Memory.PINNED: Mem.PINNED, Memory.PAGEABLE: Mem.PAGEABLE}

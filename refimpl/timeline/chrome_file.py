@@ -6,10 +6,14 @@ import os
 import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
+from math import isfinite
 from pathlib import Path
 from typing import Any
 
 from refimpl.program import UserError
+
+
+GPU_WORK = ("kernel", "gpu_memcpy", "gpu_memset")
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,10 +31,10 @@ class Event:
 
     name: str
     category: str
-    thread: tuple[Any, Any]
+    thread: tuple[str, str]
     start: float
     end: float
-    stream: int
+    stream: int | None
     correlation: int | None
     args: Mapping[str, Any]
 
@@ -52,7 +56,7 @@ def read_events(source: str | os.PathLike[str] | Mapping[str, Any]) -> tuple[lis
 
 def source_name(source: str | os.PathLike[str] | Mapping[str, Any]) -> str:
     """How messages call the source."""
-    return "the trace" if isinstance(source, Mapping) else os.fspath(source)
+    return "the trace" if isinstance(source, Mapping) else os.fspath(source) or "the file named ''"
 
 
 def device_name(data: Mapping[str, Any]) -> str:
@@ -89,12 +93,25 @@ def _is_slice(item: Any) -> bool:
 
 
 def _event(item: Mapping[str, Any], number: int, name: str) -> Event:
-    args = item.get("args") or {}
     try:
-        start, us = float(item["ts"]), float(item.get("dur", 0.0))
-        stream = int(args["stream"]) if "stream" in args else -1
-        correlation = int(args["correlation"]) if "correlation" in args else None
-        thread = (item.get("pid"), item.get("tid"))
-        return Event(str(item["name"]), str(item.get("cat", "")), thread, start, start + us, stream, correlation, args)
-    except (KeyError, TypeError, ValueError) as error:
-        raise UserError(f"{name}: event {number} is no slice of a profiler trace ({error!r})") from None
+        return _slice(item)
+    except KeyError as error:
+        why = f"it has no {error}"
+    except (TypeError, ValueError, OverflowError) as error:
+        why = str(error)
+    raise UserError(f"{name}: event {number} is no slice of a profiler trace: {why}") from None
+
+
+def _slice(item: Mapping[str, Any]) -> Event:
+    category, args = str(item.get("cat", "")), item.get("args") or {}
+    if not isinstance(args, Mapping):
+        raise TypeError("its args are no JSON object")
+    start, us = float(item["ts"]), float(item.get("dur", 0.0))
+    if not (isfinite(start) and isfinite(start + us) and us >= 0):
+        raise ValueError(f"it begins at {start} and takes {us} microseconds")
+    if category in GPU_WORK and "stream" not in args:
+        raise ValueError("it is GPU work on no stream")
+    stream = int(args["stream"]) if "stream" in args else None
+    correlation = int(args["correlation"]) if "correlation" in args else None
+    thread = (str(item.get("pid")), str(item.get("tid")))
+    return Event(str(item["name"]), category, thread, start, start + us, stream, correlation, args)

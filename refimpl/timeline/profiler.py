@@ -19,11 +19,10 @@ from typing import Any
 
 from refimpl.program import Span, SpanKind, Trace, TraceSource, UserError
 from refimpl.timeline.annotations import Annotations, lane_of, own_name
-from refimpl.timeline.chrome_file import Event, device_name, read_events, source_name
+from refimpl.timeline.chrome_file import GPU_WORK, Event, device_name, read_events, source_name
 from refimpl.timeline.crop import shifted
 from refimpl.timeline.intervals import Interval, Overlapping, rest
 
-_GPU_WORK = ("kernel", "gpu_memcpy", "gpu_memset")
 _CALLS = ("cuda_runtime", "cuda_driver", "hip_runtime")
 _HOLDS = re.compile(
     r"^(?:cuda|cu|hip)(?:(Event|Stream|Device|Ctx)Synchronize|Memcpy|MemcpyDtoH)(?:_v\d+|_ptsz|_ptds)*$"
@@ -67,7 +66,7 @@ def from_profiler(
     events, data = read_events(source)
     notes = Annotations(event for event in events if event.category == "user_annotation")
     calls = {event.correlation: event for event in events if event.category in _CALLS and event.correlation is not None}
-    work = [event for event in events if event.category in _GPU_WORK]
+    work = [event for event in events if event.category in GPU_WORK]
     names = _lane_names(work, calls, notes, lanes or {})
     spans = [*_gpu_spans(work, calls, notes, names, merge_launches), *_host_spans(events, notes)]
     if not spans:

@@ -143,9 +143,10 @@ def _panel(
             raise
         raise UserError(f"a picture needs matplotlib ({error.name} is missing): pip install 'refimpl[book]'") from None
     low, high = window or (0.0, trace.end_us)
-    if not trace.spans or high <= low:
+    shown = sum(span.start_us <= high and span.end_us >= low for span in trace.spans)
+    if not shown or high <= low:
         of = f" of {name!r}" if name else ""
-        raise UserError(f"there is nothing to draw{of}: {len(trace.spans)} spans, window from {low} to {high} µs")
+        raise UserError(f"there is nothing to draw{of}: {shown} spans in the window from {low} to {high} µs")
     return Panel(trace, program, tuple(races or ()), (low, high), topic, step_op, name)
 
 

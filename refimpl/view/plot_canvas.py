@@ -17,7 +17,7 @@ from refimpl.view.plot_layout import INK, PALE, Row
 SIZE = 9.5
 SMALL = 8.5
 _CORNER = 0.05
-_LONG = 400
+_LONG = 150
 _RULE = "#b5b5b5"
 Point = tuple[float, float]
 

@@ -13,8 +13,11 @@ import torch
 
 
 def refuse_index(device: object) -> None:
-    """Raises where a second device is asked for; None, 0 and any device without an index pass."""
-    index = device if isinstance(device, int) else None if device is None else torch.device(str(device)).index
+    """Raises where a second simulated device is asked for, by index or name; None and other kinds of device pass."""
+    index = device
+    if isinstance(device, (str, torch.device)):
+        named = torch.device(device)
+        index = named.index if named.type == "sim" else None
     if index:
         raise RuntimeError(f"sim: device {device!r} does not exist: there is one simulated device, so use 'sim'")
 

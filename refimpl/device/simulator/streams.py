@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from itertools import count
 from types import TracebackType
-
 from typing import Any
 
 import torch

@@ -46,7 +46,7 @@ class SimTensor(torch.Tensor):
         self.signature = (simulated.dtype, simulated.shape, simulated.stride())
 
     @property
-    def data(self) -> torch.Tensor:  # type: ignore[override]
+    def data(self) -> torch.Tensor:
         """The tensor without its history, on the same memory."""
         plain: torch.Tensor = torch.Tensor.data.__get__(self)  # type: ignore[attr-defined]
         return plain
@@ -102,7 +102,7 @@ class SimTensor(torch.Tensor):
     def record_stream(self, stream: Stream) -> None:  # type: ignore[override]
         """Tells the allocator that `stream` uses this memory too, so that it is not handed on before that use is
         over."""
-        self.buffer.recorded.add(stream.queue.id)
+        self.buffer.recorded.add(stream.stream_id)
 
     def untyped_storage(self) -> torch.UntypedStorage:
         """Raises: the bytes belong to the device."""
