@@ -4,10 +4,13 @@ import argparse
 import importlib
 import os
 import sys
+import traceback
 from collections.abc import Sequence
+from contextlib import suppress
+from io import TextIOWrapper
 
 from refimpl import __version__
-from refimpl.program.errors import UserError
+from refimpl.program.errors import UserError, printable
 
 DESCRIPTION = "Stream Order: prove, draw and measure the order of GPU streams."
 COMMANDS = {
@@ -16,26 +19,65 @@ COMMANDS = {
     "demo": "five seconds of the two-stream loop, with and without its fence, on the best device present",
     "notebooks": "run the chapters, or check that their outputs belong to their cells",
 }
-BAD_INPUT, INTERRUPTED, PIPE_CLOSED = 2, 130, 141
+BAD_INPUT, BUG, INTERRUPTED, PIPE_CLOSED = 2, 70, 130, 141
+"""Exit codes beside the command's own: none of them is 1, which says that a command found what it looks for."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command and return its exit code: 2 for bad input, 130 for Ctrl-C, 141 for a closed pipe."""
+    """Run one command and return its exit code.
+
+    Returns:
+        What the command says; 2 for bad input and for files that cannot be read or written, 70 for a bug of ours, 130
+        for Ctrl-C, 141 for a closed pipe.
+    """
     words = list(sys.argv[1:] if argv is None else argv)
-    args = _parser(chosen=next((w for w in words if not w.startswith("-")), None)).parse_args(words)
+    _take_any_text()
+    name = next((word for word in words if not word.startswith("-")), None)
     try:
+        args = _parser(chosen=name).parse_args(words)
+        if sys.stdout is None:
+            raise UserError("standard output is closed: leave it open, or send it to /dev/null")
         code = int(args.run(args))
         sys.stdout.flush()
         return code
     except UserError as error:
-        print(f"refimpl {args.command}: {error}", file=sys.stderr)
+        _say(f"refimpl {name}: {printable(str(error))}")
         return BAD_INPUT
     except KeyboardInterrupt:
         return INTERRUPTED
     except BrokenPipeError:
-        # The interpreter flushes stdout once more at exit, which would print the traceback after all.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _drop_output()
         return PIPE_CLOSED
+    except OSError as error:
+        _drop_output()
+        what = f"{error.filename or 'its output'} cannot be read or written"
+        _say(f"refimpl {name}: {printable(f'{what}: {error.strerror or error}')}")
+        return BAD_INPUT
+    except Exception:
+        _say(
+            f"{traceback.format_exc()}refimpl {name}: this is a bug in refimpl; please report it with the lines above."
+        )
+        return BUG
+
+
+def _take_any_text() -> None:
+    """A character that the terminal's encoding lacks is shown by its number, rather than end the command."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+
+
+def _drop_output() -> None:
+    """The interpreter flushes stdout once more at exit, which would fail again and print a traceback after all."""
+    with suppress(OSError, AttributeError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _say(words: str) -> None:
+    """On stderr, and nowhere if that is closed or full: the exit code tells the rest."""
+    if sys.stderr is not None:
+        with suppress(OSError):
+            print(words, file=sys.stderr)
 
 
 def _parser(chosen: str | None) -> argparse.ArgumentParser:

@@ -25,8 +25,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Measure and print."""
-    from refimpl.lessons import bench_order
+    from refimpl.lessons import bench_order, results
 
+    if args.save:
+        results.file_of(args.save)  # refused now rather than after the measurement
     rows = bench_order.measure(_sizes(args.launches), _repeats(args.repeats), _progress)
     workloads = list(bench_order.rows_json(rows))
     if args.save:

@@ -2,22 +2,27 @@
 
 import argparse
 import json
+import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from refimpl.program.errors import ProgramError, UserError
+from refimpl.program.errors import ProgramError, UserError, printable
 
 if TYPE_CHECKING:
     from refimpl.order import Report
     from refimpl.program import Program
 
 CLEAN, FOUND = 0, 1
+STDIN = "-"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the files, how strictly they are judged, and the form of the answer."""
     parser.add_argument(
-        "files", nargs="+", metavar="FILE", help="stream programs as JSON: one program, or a list of cases"
+        "files",
+        nargs="+",
+        metavar="FILE",
+        help="stream programs as JSON: one program, or a list of cases; - is standard input",
     )
     parser.add_argument("--json", action="store_true", help="one object a line for each program")
     parser.add_argument(
@@ -29,15 +34,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--expect", action="store_true", help="exit 0 if every verdict is the one that the file expects"
     )
     parser.epilog = (
-        "Exit code: 0 clean, 1 a race or a deadlock, 2 bad input. With --expect: 0 every verdict as expected, 1 not."
+        "Exit code: 0 clean, 1 a race or a deadlock, 2 bad input. With --expect: 0 every verdict as expected, 1 not. "
+        "What a file expects is the strict verdict: with --as-observed, --expect also counts as not expected each "
+        "program that is right only on orderings that are seen and not promised."
     )
 
 
 def run(args: argparse.Namespace) -> int:
     """Check every program of every file; print a verdict for each."""
-    from refimpl.program import Verdict, read_programs
+    from refimpl.program import Verdict
 
-    programs = [(file, program) for file in args.files for program in read_programs(file)]
+    programs = [(_name(file), program) for file in args.files for program in _read(file)]
     if args.expect:
         for file, program in programs:
             if program.expect is None:
@@ -50,9 +57,9 @@ def run(args: argparse.Namespace) -> int:
         wrong += not as_expected
         found += report.verdict is not Verdict.OK
         if args.json:
-            print(json.dumps(report.to_json(), ensure_ascii=False))
+            print(json.dumps(report.to_json()))
             continue
-        text = "\n".join(_lines(report, program, args.expect))
+        text = "\n".join(map(printable, _lines(report, program, args.expect)))
         if program.disputed:
             disputed.append(text)
         else:
@@ -64,6 +71,20 @@ def run(args: argparse.Namespace) -> int:
     if not args.json:
         print(_summary(len(programs), found, wrong if args.expect else None))
     return (FOUND if wrong else CLEAN) if args.expect else (FOUND if found else CLEAN)
+
+
+def _name(file: str) -> str:
+    return "standard input" if file == STDIN else file
+
+
+def _read(file: str) -> tuple["Program", ...]:
+    from refimpl.program.codec import parse_programs, read_programs
+
+    if file != STDIN:
+        return read_programs(file)
+    if sys.stdin is None:
+        raise UserError("standard input is closed: name a file, or send one in")
+    return parse_programs(sys.stdin.buffer.read(), _name(file))
 
 
 def _check(program: "Program", file: str, as_observed: bool) -> "Report":

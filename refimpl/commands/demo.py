@@ -13,9 +13,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Run the loop for a few seconds and print one row a variant."""
     from refimpl import device as devices
+    from refimpl.commands import chosen
     from refimpl.lessons import measure_overlap
 
-    device = args.device or devices.best()
+    device = chosen.device(args.device) or devices.best()
     rows = measure_overlap.demo(device)
     if args.json:
         print(json.dumps({"device": str(device), "rows": rows}, indent=1))

@@ -5,6 +5,9 @@ import json
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from tempfile import TemporaryFile
+
+from refimpl.program.errors import UserError
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -29,10 +32,17 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _run(args: argparse.Namespace) -> int:
+    from refimpl.commands import chosen
     from refimpl.lessons import notebooks, running
 
+    if args.timeout < 1:
+        raise UserError(f"--timeout {args.timeout}: give a whole number of seconds from 1")
+    paths = notebooks.find(args.names)
+    chosen.device(args.device)
+    if args.out:
+        _make_writable(args.out)
     failures = 0
-    for path in notebooks.find(args.names):
+    for path in paths:
         out = args.out / path.name if args.out else path
         try:
             machine = running.run(path, out, args.device, _progress(path.stem), args.timeout)
@@ -41,6 +51,16 @@ def _run(args: argparse.Namespace) -> int:
             print(f"\n{failure}\n{path.name} keeps its old outputs.", file=sys.stderr)
             failures += 1
     return 1 if failures else 0
+
+
+def _make_writable(folder: Path) -> None:
+    """The folder is there and takes files: better known now than after a chapter's minutes."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        raise UserError(f"--out {folder}: nothing can be written there ({error.strerror or error})") from None
 
 
 def _progress(name: str) -> Callable[[int, int], None]:

@@ -28,6 +28,8 @@ def canonical(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
     plain["metadata"] = {**plain["metadata"], "language_info": _LANGUAGE, "kernelspec": _KERNEL}
     for cell in plain["cells"]:
         cell["metadata"].pop("execution", None)
+        if "outputs" in cell:
+            cell["outputs"] = _streams_joined(cell["outputs"])
     if saved := plain["metadata"].get("widgets", {}).get(STATE):
         for model in saved["state"].values():
             _forget_source(model["state"])
@@ -36,6 +38,34 @@ def canonical(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
         saved["state"] = dict(sorted(saved["state"].items()))
     result: nbformat.NotebookNode = nbformat.reads(json.dumps(plain), as_version=4)
     return result
+
+
+def _streams_joined(outputs: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """What a cell wrote, as one output for stdout and one for stderr, each where its first words were.
+
+    How a kernel cuts its words into messages, and which of the two streams is heard first, differs from run to run.
+    nbclient can join them too, but takes quadratic time for a long line.
+    """
+    joined: list[dict[str, Any]] = []
+    texts: dict[str, list[str]] = {}
+    for output in outputs:
+        if output["output_type"] != "stream":
+            joined.append(output)
+            continue
+        if output["name"] not in texts:
+            joined.append(output)
+        texts.setdefault(output["name"], []).append("".join(output["text"]))
+    for k, output in enumerate(joined):
+        if output["output_type"] == "stream":
+            output["text"] = _as_shown("".join(texts[output["name"]]))
+            if k and output["name"] == "stdout" and joined[k - 1].get("name") == "stderr":
+                joined[k - 1 : k + 1] = [output, joined[k - 1]]
+    return joined
+
+
+def _as_shown(text: str) -> str:
+    """Without what a carriage return let a terminal write over."""
+    return "\n".join(line[line.rfind("\r", 0, max(len(line) - 1, 0)) + 1 :] for line in text.split("\n"))
 
 
 def _forget_source(state: dict[str, Any]) -> None:

@@ -19,6 +19,7 @@ from refimpl.program.errors import UserError
 
 FOLDER = ROOT / "results"
 ORIGIN = ("device", "driver", "torch", "date", "command")
+_NAME = re.compile(r"[A-Za-z0-9][\w.-]*")
 _STEP = re.compile(r"\.?(?P<name>[A-Za-z_]\w*)|\[(?P<index>\d+)\]|\[(?P<match>[^\]=]+=[^\]]*)\]")
 
 
@@ -62,13 +63,26 @@ class Result:
         return f"{text} {unit}" if unit else text
 
 
+def file_of(name: str, folder: Path = FOLDER) -> Path:
+    """Where the result with this name is kept.
+
+    Raises:
+        UserError: the name is no plain name of a file, such as one that leads out of the folder.
+    """
+    if not _NAME.fullmatch(name):
+        raise UserError(
+            f"result {name!r}: a name has letters, digits, dots, - and _, and begins with a letter or digit"
+        )
+    return folder / f"{name}.json"
+
+
 def load(name: str, folder: Path = FOLDER) -> Result:
     """Read and validate `results/NAME.json`.
 
     Raises:
         UserError: no such file, not JSON, an origin field missing or empty, or a figure that is no finite number.
     """
-    file = folder / f"{name}.json"
+    file = file_of(name, folder)
     try:
         found = json.loads(file.read_text(encoding="utf-8"))
     except FileNotFoundError as error:
@@ -89,11 +103,15 @@ def write(
     command: str,
     folder: Path | str = FOLDER,
 ) -> Path:
-    """Write `results/NAME.json`, dated today, if it passes the validation of `load`; an old file stays until then."""
+    """Write `results/NAME.json`, dated today, if it passes the validation of `load`; an old file stays until then.
+
+    Raises:
+        UserError: the name or a figure is refused.
+    """
     today = datetime.datetime.now(datetime.UTC).date().isoformat()
     found = {"device": device, "driver": driver, "torch": torch, "date": today, "command": command, **data}
     _validated(name, found)
-    file = Path(folder) / f"{name}.json"
+    file = file_of(name, Path(folder))
     file.parent.mkdir(parents=True, exist_ok=True)
     draft = file.with_suffix(".part")
     draft.write_text(json.dumps(found, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")

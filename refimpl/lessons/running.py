@@ -82,7 +82,6 @@ def _execute(
         notebook,
         timeout=timeout_s,
         record_timing=False,
-        coalesce_streams=True,
         kernel_manager_class=ThisInterpreter,
         resources={"metadata": {"path": str(path.parent)}},
         on_cell_start=started,

@@ -100,7 +100,8 @@ class HostOps(TorchDispatchMode):
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
         op = operator(func)
-        if not op.view and not op.reshapes and not op.allocates:
+        quiet = op.view or op.reshapes or op.allocates or func is torch.ops.aten.is_pinned.default
+        if not quiet and not _to_device(kwargs):
             written, read = written_and_read(op, args, kwargs)
             if not any(isinstance(t, SimTensor) for t in (*written, *read)):
                 for tensor in read:
@@ -108,6 +109,12 @@ class HostOps(TorchDispatchMode):
                 for tensor in written:
                     self._tap.touch(tensor, writes=True)
         return func(*args, **kwargs)
+
+
+def _to_device(kwargs: Any) -> bool:
+    """Whether an operator copies to the device, which then reads the source."""
+    device = kwargs.get("device")
+    return device is not None and torch.device(device).type == "sim"
 
 
 class HostReads(TorchFunctionMode):

@@ -12,7 +12,6 @@ from typing import Any
 
 from refimpl.program import UserError
 
-
 GPU_WORK = ("kernel", "gpu_memcpy", "gpu_memset")
 
 

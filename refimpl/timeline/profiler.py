@@ -78,13 +78,14 @@ def from_profiler(
 
 def _lane_names(
     work: list[Event], calls: Mapping[int, Event], notes: Annotations, given: Mapping[int, str]
-) -> dict[int, str]:
-    votes: dict[int, Counter[str]] = {}
+) -> dict[int | None, str]:
+    votes: dict[int | None, Counter[str]] = {}
     for event in work:
         lane = lane_of(notes.around(_call_of(event, calls)))
         votes.setdefault(event.stream, Counter()).update([lane] if lane else [])
-    voted = {stream: c.most_common(1)[0][0] if c else f"stream {stream}" for stream, c in votes.items()}
-    return {**voted, **given}
+    names = {stream: c.most_common(1)[0][0] if c else f"stream {stream}" for stream, c in votes.items()}
+    names.update(given.items())
+    return names
 
 
 def _call_of(event: Event, calls: Mapping[int, Event]) -> Event | None:
@@ -92,7 +93,7 @@ def _call_of(event: Event, calls: Mapping[int, Event]) -> Event | None:
 
 
 def _gpu_spans(
-    work: list[Event], calls: Mapping[int, Event], notes: Annotations, names: Mapping[int, str], merge: bool
+    work: list[Event], calls: Mapping[int, Event], notes: Annotations, names: Mapping[int | None, str], merge: bool
 ) -> list[Span]:
     """One span a launch (or a kernel), on its lane, with the times of its call."""
     launches: dict[Any, list[Event]] = {}
@@ -102,7 +103,7 @@ def _gpu_spans(
     return [_gpu_span(parts, _call_of(parts[0], calls), notes, names) for parts in launches.values()]
 
 
-def _gpu_span(parts: list[Event], call: Event | None, notes: Annotations, names: Mapping[int, str]) -> Span:
+def _gpu_span(parts: list[Event], call: Event | None, notes: Annotations, names: Mapping[int | None, str]) -> Span:
     first, around = parts[0], notes.around(call)
     lane = lane_of(around) or names[first.stream]
     name = own_name(around) or (_short(first.name) if len(parts) == 1 else "graph")

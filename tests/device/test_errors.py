@@ -97,3 +97,71 @@ def test_a_cost_that_is_no_time_is_an_error(dev: Any, us: float) -> None:
 def test_a_cost_model_refuses_what_is_no_rate(dev: Any) -> None:
     with pytest.raises(ValueError, match="flops_per_us"):
         dev.CostModel(flops_per_us=0)
+
+
+@pytest.mark.parametrize("us", [-1.0, float("nan"), float("inf")])
+def test_a_time_that_is_none_is_an_error(dev: Any, us: float) -> None:
+    for call in (device.host_work, device.sleep_stream):
+        with pytest.raises(ValueError, match="microseconds"):
+            call("sim", us)
+
+
+@pytest.mark.parametrize("name", ["Stream", "Event"])
+def test_the_streams_that_pytorch_cannot_simulate_name_those_that_can(dev: Any, name: str) -> None:
+    for arguments in ({}, {"device": "sim"}):
+        with pytest.raises(NotImplementedError, match=rf"use torch.get_device_module\('sim'\).{name}\(\)"):
+            getattr(torch, name)(**arguments)
+
+
+def test_the_streams_of_other_devices_stay_as_they_are(dev: Any) -> None:
+    assert isinstance(torch.Stream(device="cpu"), torch.Stream)
+    assert isinstance(torch.accelerator.current_stream(), torch.Stream)
+    assert not isinstance(dev.Stream(), torch.Stream)
+
+
+def test_what_is_no_stream_is_named(dev: Any) -> None:
+    calls = (dev.set_stream, dev.Event().record, dev.Event().wait, dev.current_stream().wait_stream)
+    for call in calls:
+        with pytest.raises(TypeError, match="sim: 'a' is not a stream of sim"):
+            call("a")
+    with pytest.raises(TypeError, match="sim: 'a' is not a stream of sim"), dev.stream("a"):
+        pass
+
+
+def test_no_stream_leaves_the_current_one(dev: Any) -> None:
+    stream = dev.Stream()
+    with dev.stream(stream):
+        dev.set_stream(None)
+        assert dev.current_stream() == stream
+
+
+def test_a_second_device_is_an_error(dev: Any) -> None:
+    asks = (
+        lambda: torch.ones(2, device="sim:1"),
+        lambda: torch.ones(2).to("sim:1"),
+        lambda: torch.ones(2, device="sim").to(torch.device("sim", 1)),
+        lambda: dev.set_device(1),
+        lambda: dev.Stream(device="sim:1"),
+        lambda: dev.device(1).__enter__(),
+        lambda: device.get("sim:1"),
+    )
+    for ask in asks:
+        with pytest.raises(RuntimeError, match="there is one simulated device"):
+            ask()
+    dev.set_device(0)
+    with dev.device("sim:0"):
+        assert torch.ones(2, device="sim:0").device.index == 0
+
+
+@pytest.mark.parametrize("seed", [-1, 1.5, "a", None, True])
+def test_a_seed_is_an_integer_from_zero(dev: Any, seed: Any) -> None:
+    with pytest.raises(ValueError, match="use an integer from 0"):
+        dev.Adversary(seed)
+
+
+def test_autocast_says_that_it_is_disabled(dev: Any) -> None:
+    x = torch.ones(2, 2, device="sim")
+    with pytest.warns(UserWarning, match="Disabling autocast"), torch.autocast("sim"):
+        assert (x @ x).dtype is torch.float32
+    with torch.autocast("sim", enabled=False):
+        assert (x @ x).dtype is torch.float32

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch.utils.backend_registration import _setup_privateuseone_for_python_backend
 
-from refimpl.device.simulator.refused import refuse_autocast, refuse_torch_streams
+from refimpl.device.simulator.refused import refuse_torch_streams
 
 _FACTORIES = (
     "arange",
@@ -75,7 +75,6 @@ def _register() -> None:
     fallback.fallback(
         lambda func, *args, **kwargs: dispatch(func, args, kwargs), dispatch_key="PrivateUse1", with_keyset=False
     )
-    fallback.fallback(refuse_autocast, dispatch_key="AutocastPrivateUse1", with_keyset=False)
     named = torch.library.Library("aten", "IMPL")
     named.impl("is_pinned", is_pinned, "CPU")
     named.impl("_pin_memory", pin_memory, "CPU")

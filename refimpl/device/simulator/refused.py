@@ -22,14 +22,6 @@ def refuse_index(device: object) -> None:
         raise RuntimeError(f"sim: device {device!r} does not exist: there is one simulated device, so use 'sim'")
 
 
-def refuse_autocast(func: Any, *args: Any, **kwargs: Any) -> Any:
-    """Raises: the device has no rules for which types an operator takes."""
-    raise NotImplementedError(
-        f"sim: {func.overloadpacket.__name__} under torch.autocast is not supported: "
-        "choose the types yourself, with .to(dtype)"
-    )
-
-
 def refuse_torch_streams() -> None:
     """Makes `torch.Stream` and `torch.Event` raise for `sim`; those of other devices, and `isinstance`, stay as they
     are."""

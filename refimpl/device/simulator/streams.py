@@ -165,7 +165,7 @@ class Stream:
         """Later work of this stream comes after all that is now queued on `stream`. The host does not block."""
         event = Event()
         event.shared = False
-        event.record(stream)
+        event.record(stream_of(stream))
         self.wait_event(event)
 
     def record_event(self, event: Event | None = None) -> Event:
