@@ -12,6 +12,7 @@ from matplotlib.patheffects import withStroke
 from matplotlib.textpath import TextPath
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
+from refimpl.program.errors import printable
 from refimpl.view.plot_layout import INK, PALE, Row
 
 SIZE = 9.5
@@ -29,7 +30,8 @@ def text_inches(text: str, size: float = SIZE, weight: str = "normal") -> float:
         return 0.0
     if len(text) > _LONG:
         return text_inches(text[:_LONG], size, weight) * len(text) / _LONG
-    extents = TextPath((0, 0), text, size=size, prop=FontProperties(weight=weight)).get_extents()
+    plain = printable(text).replace("$", r"\$")  # a dollar in a name opens no formula
+    extents = TextPath((0, 0), plain, size=size, prop=FontProperties(weight=weight)).get_extents()
     return float(extents.width) / 72
 
 
@@ -63,6 +65,7 @@ class Canvas:
         ax.tick_params(axis="y", length=0, pad=4, labelsize=SIZE, labelcolor=INK)
         ax.tick_params(axis="x", length=3, color=_RULE, labelsize=SMALL, labelcolor=PALE)
         for name in ax.get_yticklabels():
+            name.set_parse_math(False)
             name.set_fontweight("bold")
         in_ms = self.window[1] - self.window[0] >= 2000
         ax.xaxis.set_major_locator(MaxNLocator(8, steps=[1, 2, 5, 10]))
@@ -113,7 +116,8 @@ class Canvas:
 
     def text(self, x: float, y: float, text: str, **style: Any) -> None:
         """A text, in ink and centred on its height unless the style says otherwise."""
-        self.ax.text(x, y, text, **{"fontsize": SMALL, "color": INK, "va": "center", "zorder": 8, **style})
+        style = {"fontsize": SMALL, "color": INK, "va": "center", "zorder": 8, **style}
+        self.ax.text(x, y, printable(text), parse_math=False, **style)
 
     def note(self, text: str, x: float, y: float, sides: tuple[int, ...]) -> bool:
         """A text beside a point, at the first side (-1 left, 1 right) where nothing stands yet; else it is dropped."""

@@ -9,6 +9,7 @@ from matplotlib.figure import Figure
 
 from refimpl.order import Race
 from refimpl.program import Program, Span, SpanKind, Trace
+from refimpl.program.errors import printable
 from refimpl.timeline import drawn_edges, stem
 from refimpl.view import plot_layout as look
 from refimpl.view.plot_canvas import SIZE, Canvas, text_inches
@@ -62,7 +63,7 @@ class Panel:
     @property
     def lane_names(self) -> list[str]:
         """The names of the lanes as they stand at the left."""
-        return [look.lane_name(lane, _NAMES, _bold_inches) for lane in self.trace.lanes]
+        return [look.lane_name(printable(lane), _NAMES, _bold_inches) for lane in self.trace.lanes]
 
     @property
     def has_waits(self) -> bool:

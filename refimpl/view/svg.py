@@ -105,7 +105,7 @@ def _short(touch: Touch) -> str:
 def _document(title: str, words: str, height: float, parts: Sequence[str]) -> str:
     body = "".join(parts)
     # ids are the page's, and a page has many pictures
-    key = f"f{sha256((title + words + body).encode()).hexdigest()[:8]}"
+    key = f"f{sha256((title + words + body).encode(errors='backslashreplace')).hexdigest()[:8]}"
     style = "".join(f".first-frame {name}{{{rules}}}" for name, rules in _STYLE.items())
     drawn = f"<defs>{_HATCH}</defs>{body}".replace('id="hatch"', f'id="{key}h"').replace("url(#hatch)", f"url(#{key}h)")
     return (

@@ -1,15 +1,18 @@
 """The build of the book: a planted error turns it red."""
 
+import json
 import os
+import re
 import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import nbformat
 import pytest
 
-from refimpl.lessons.canonical import VIEW
+from refimpl.lessons.canonical import STATE, VIEW
 from tests.conftest import ROOT
 
 FLAGS = ["--all", "--quiet", "--warningiserror", "--nitpick", "--keep-going"]
@@ -20,7 +23,7 @@ STAMP = {
 WIDGET = {VIEW: {"model_id": "0" * 32, "version_major": 2, "version_minor": 0}}
 
 
-def build(folder: Path, words: str, *outputs: dict[str, object], stamp: dict[str, object] = STAMP) -> tuple[int, str]:
+def build(folder: Path, words: str, *outputs: dict[str, object], stamp: dict[str, Any] = STAMP) -> tuple[int, str]:
     """Build a book of one page and one notebook with the project's own configuration; returns exit code and output."""
     for name in ("book/_ext", "book/_static"):
         shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
@@ -45,12 +48,18 @@ def test_the_makefile_builds_with_these_flags() -> None:
 
 def test_a_book_without_errors_is_green_and_shows_origin_download_and_first_frame(tmp_path: Path) -> None:
     frame = '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 9 9"><title>host waits</title></svg>'
-    code, said = build(tmp_path, "See [one](../notebooks/one.ipynb).", {**WIDGET, "image/svg+xml": frame})
+    state = {"0" * 32: {"model_name": "AnyModel", "state": {"spec": {"id": "<!--<script></script>"}}}}
+    saved = {"widgets": {STATE: {"state": state, "version_major": 2, "version_minor": 0}}}
+    words = "See [one](../notebooks/one.ipynb)."
+    code, said = build(tmp_path, words, {**WIDGET, "image/svg+xml": frame}, stamp={**STAMP, **saved})
     assert code == 0, said
     page = (tmp_path / "_build" / "html" / "notebooks" / "one.html").read_text()
     assert "Ran on x (driver x, torch x), x." in page
     assert "Download this notebook" in page
     assert f'<div class="timeline-fallback">{frame}</div><script type="{VIEW}">' in page
+    inert = re.search(f'<script type="{re.escape(STATE)}">([^<]*)</script>', page)
+    assert inert is not None, "a name in the state of a widget can end its script or open a comment"
+    assert json.loads(inert[1])["state"] == state
 
 
 @pytest.mark.parametrize(

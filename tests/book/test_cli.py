@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -12,8 +13,12 @@ from pathlib import Path
 import nbformat
 import pytest
 
+from refimpl import cli
 from refimpl.cli import COMMANDS
+from refimpl.commands import chosen
 from refimpl.commands.demo import _table
+from refimpl.device.select import DEVICE_VARIABLE
+from refimpl.program.errors import UserError
 from tests.conftest import ROOT
 
 ENV = {**os.environ, "PYTHONPATH": str(ROOT)}
@@ -62,6 +67,64 @@ def test_a_closed_pipe_is_no_traceback() -> None:
     done = subprocess.run(check, stdout=writer, stderr=subprocess.PIPE, env=ENV, cwd=ROOT, check=False)
     os.close(writer)
     assert (done.returncode, done.stderr) == (141, b"")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")
+@pytest.mark.parametrize("closes", ["> /dev/full", ">&-", "> /dev/full 2> /dev/full", ">&- 2>&-"])
+def test_an_answer_that_cannot_be_written_is_one_sentence_and_exits_with_2(closes: str) -> None:
+    check = f"{shlex.quote(sys.executable)} -m refimpl notebooks check --json {closes}"
+    done = subprocess.run(["sh", "-c", check], stderr=subprocess.PIPE, env=ENV, cwd=ROOT, text=True, check=False)
+    assert done.returncode == 2
+    assert len(done.stderr.splitlines()) == ("2>" not in closes)
+
+
+def test_a_bug_of_ours_is_no_verdict(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    def fails(args: object) -> int:
+        raise KeyError("clock")
+
+    monkeypatch.setattr("refimpl.commands.check.run", fails)
+    assert cli.main(["check", "x.json"]) == cli.BUG == 70
+    said = capsys.readouterr().err
+    assert "Traceback" in said
+    assert said.endswith("refimpl check: this is a bug in refimpl; please report it with the lines above.\n")
+
+
+def test_an_error_of_a_file_is_one_sentence_that_names_it(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("refimpl.commands.check.run", lambda args: Path("/no/such/file").read_text())
+    monkeypatch.setattr(cli, "_drop_output", lambda: None)
+    assert cli.main(["check", "x.json"]) == 2
+    said = capsys.readouterr().err
+    assert said == "refimpl check: /no/such/file cannot be read or written: No such file or directory\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["demo", "--device", "cuda"], "there is no GPU"),
+        (["notebooks", "run", "--device", "cuda"], "there is no GPU"),
+        (["notebooks", "run", "--timeout", "-5"], "--timeout -5: give a whole number of seconds from 1"),
+        (["notebooks", "run", "--timeout", "0"], "--timeout 0"),
+        (["notebooks", "run", "--out", f"{__file__}/out"], "nothing can be written there"),
+        (["bench", "order", "--save", "../../evil"], "a name has letters"),
+    ],
+    ids=" ".join,
+)
+def test_what_cannot_be_done_is_refused_before_anything_starts(words: list[str], says: str) -> None:
+    command = [sys.executable, "-m", "refimpl", *words]
+    env = {**ENV, "CUDA_VISIBLE_DEVICES": ""}
+    done = subprocess.run(command, capture_output=True, env=env, cwd=ROOT, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert len(done.stderr.splitlines()) == 1
+    assert says in done.stderr
+
+
+def test_a_device_that_the_environment_misspells_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(DEVICE_VARIABLE, "tpu")
+    with pytest.raises(UserError, match=f"{DEVICE_VARIABLE}=tpu: that device is not known"):
+        chosen.device(None)
+    assert chosen.device("sim") == "sim"
 
 
 def test_ctrl_c_exits_with_130_and_leaves_the_notebook(tmp_path: Path) -> None:

@@ -72,6 +72,27 @@ def test_a_page_fits_a_phone(phone: Watched, name: str) -> None:
     assert violations(page) == []
 
 
+LONG = "event_loop_overlap(VerifyDone.SYNCHRONIZE,steps=24,host_us=1000)"
+LITERAL = f'<code class="docutils literal notranslate"><span class="pre">{LONG}</span></code>'
+NARROW = [
+    f"<p>{LONG} <code>{LONG}</code> {LITERAL}</p>",
+    f"<ul><li><p>{LITERAL}</p></li></ul>",
+    f'<div class="cell_output"><div class="output text_html"><p>{LITERAL}</p></div></div>',
+    f'<details open class="sd-sphinx-override sd-dropdown sd-card"><summary class="sd-summary-title sd-card-header">'
+    f'{LITERAL}</summary><div class="sd-summary-content sd-card-body"><p>{LITERAL}</p></div></details>',
+]
+
+
+@pytest.mark.parametrize("name", pages())
+def test_on_the_narrowest_phone_a_page_does_not_scroll_sideways(phone: Watched, name: str) -> None:
+    phone.page.set_viewport_size({"width": 320, "height": 640})
+    page = phone.open(name)
+    assert overflow(page) <= 0
+    for html in NARROW:
+        page.evaluate("html => document.querySelector('.bd-article').insertAdjacentHTML('beforeend', html)", html)
+        assert overflow(page) <= 0, html
+
+
 @pytest.mark.parametrize("name", pages())
 def test_every_picture_has_words(laptop: Watched, name: str) -> None:
     page = laptop.open(name)

@@ -70,6 +70,13 @@ def test_a_figure_that_is_no_number_is_refused_and_the_old_file_stays(folder: Pa
     assert (folder / "loop.json").read_bytes() == before
 
 
+@pytest.mark.parametrize("name", ["../evil", "a/b", "a\\b", ".hidden", "", "-x", "a\n"])
+def test_a_name_that_is_no_file_s_is_refused(tmp_path: Path, name: str) -> None:
+    with pytest.raises(UserError, match="a name has letters"):
+        results.write(name, {}, folder=tmp_path / "results", **ORIGIN)
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_every_committed_result_says_where_it_comes_from() -> None:
     names = sorted(path.stem for path in results.FOLDER.glob("*.json"))
     assert names, "no results are committed"

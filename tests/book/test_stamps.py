@@ -187,6 +187,30 @@ def test_widget_ids_are_renumbered_and_our_own_source_is_not_saved() -> None:
     assert saved["layout"].removeprefix("IPY_MODEL_") in one.metadata.widgets[STATE]["state"]
 
 
+def written(*words: tuple[str, str]) -> list[tuple[str, str]]:
+    """What the canonical form makes of these words on these streams, each a message of its own."""
+    outputs = [nbformat.v4.new_output("stream", name=name, text=text) for name, text in words]
+    shown = canonical(notebook(nbformat.v4.new_code_cell("x", outputs=outputs))).cells[0].outputs
+    return [(output.name, output.text) for output in shown]
+
+
+def test_how_a_kernel_cuts_its_words_into_messages_does_not_show() -> None:
+    once = written(("stdout", "step 0\nstep 1\n"), ("stderr", "warm\n"))
+    assert once == [("stdout", "step 0\nstep 1\n"), ("stderr", "warm\n")]
+    assert written(("stderr", "wa"), ("stdout", "step 0\nst"), ("stderr", "rm\n"), ("stdout", "ep 1\n")) == once
+
+
+def test_of_a_line_that_was_written_over_the_last_words_stay() -> None:
+    assert written(("stdout", "10%\r"), ("stdout", "99%\rdone\n\rx\r\n\n")) == [("stdout", "done\nx\r\n\n")]
+
+
+def test_a_cell_that_writes_one_long_line_runs_in_seconds(tmp_path: Path) -> None:
+    path = tmp_path / "long.ipynb"
+    nbformat.write(notebook(nbformat.v4.new_code_cell("print('x' * 1_000_000)")), path)
+    running.run(path, path, None, lambda number, of: None, timeout_s=60)
+    assert len(nbformat.read(path, as_version=4).cells[0].outputs[0].text) == 1_000_001
+
+
 def test_a_file_that_is_no_notebook_is_one_sentence(tmp_path: Path, refimpl: Callable[..., object]) -> None:
     (tmp_path / "x.ipynb").write_text("{")
     done = refimpl("notebooks", "check", tmp_path / "x.ipynb")

@@ -14,7 +14,7 @@ import pytest
 from playwright.sync_api import Browser
 
 from refimpl.view import first_frame, page
-from refimpl.view.bundle import esm, source, write_static
+from refimpl.view.bundle import esm, inert, source, write_static
 from tests.book.conftest import Watched, watch
 
 HERE = Path(__file__).parent
@@ -102,8 +102,7 @@ def _document(body: str, head: str = "") -> str:
 
 
 def _script(kind: str, data: Any) -> str:
-    inert = json.dumps(data).replace("</", "<\\/")
-    return f'<script type="{kind}">{inert}</script>'
+    return f'<script type="{kind}">{inert(json.dumps(data))}</script>'
 
 
 def _saved(spec: dict[str, Any], other: dict[str, Any]) -> str:

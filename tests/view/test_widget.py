@@ -1,6 +1,7 @@
 """What Python gives the timeline: spec, words, first frame, one script, one file."""
 
 import builtins
+import json
 import re
 import sys
 from pathlib import Path
@@ -8,7 +9,18 @@ from typing import Any
 
 import pytest
 
-from refimpl.program import Buffer, Explorable, Launch, Param, Program, Range, Stream, StreamWaitValue, Variant
+from refimpl.program import (
+    Buffer,
+    Explorable,
+    Launch,
+    Param,
+    Program,
+    Range,
+    Stream,
+    StreamWaitValue,
+    UserError,
+    Variant,
+)
 from refimpl.program import ops as o
 from refimpl.view import Timeline, bundle, first_frame, page, write_page
 from refimpl.view.spec import spec_of
@@ -101,6 +113,63 @@ def test_names_in_a_picture_and_a_page_are_text() -> None:
     evil = Program(id="</script><b>", streams={"a": Stream()}, ops=(Launch(stream="a", name="<b>&", us=900),))
     assert "<b>" not in first_frame(evil)
     assert page(evil).count("</script>") == 2
+
+
+def test_a_name_in_a_page_cannot_open_a_comment_or_a_script() -> None:
+    evil = Program(id="<!--<script>", streams={"\ud800": Stream()}, ops=(Launch(stream="\ud800", name="<!--"),))
+    text = page(evil)
+    assert "<!--" not in text.replace("<!doctype", "")
+    assert text.count("<script") == 2
+    assert json.loads(re.search('id="spec">(.*)</script>', text)[1])["id"] == evil.id  # type: ignore[index]
+
+
+def test_a_page_is_written_whatever_its_names_hold(tmp_path: Path) -> None:
+    odd = Program(id="\ud800 µ", streams={"a": Stream()}, ops=(Launch(stream="a"),))
+    assert "µ" in write_page(odd, tmp_path / "odd.html").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("us", [0.0, 1e-9, 1.0, 999.0, 1e6, 1e12, 1e15])
+def test_the_axis_of_a_picture_has_a_few_marks_whatever_it_spans(us: float) -> None:
+    picture = first_frame(Program(id="long", streams={"a": Stream()}, ops=(Launch(stream="a", us=us),) * 9))
+    assert 1 <= len(re.findall(r">[\d.e+]+(?: µs| ms)?</text>", picture)) <= 16
+
+
+def test_a_long_name_of_a_lane_keeps_both_ends_and_its_place() -> None:
+    names = ("copy of worker " * 9 + "0", "copy of worker " * 9 + "1")
+    streams = {name: Stream() for name in names}
+    lanes = re.findall('class="name"[^>]*>([^<]+)', first_frame(Program(streams=streams, ops=tuple(map(_on, names)))))
+    assert lanes == ["host", "copy of…orker 0", "copy of…orker 1"]
+
+
+def _on(stream: str) -> Launch:
+    return Launch(stream=stream)
+
+
+EMPTY = {"id": "a", "program": {"ops": []}}
+
+
+@pytest.mark.parametrize(
+    ("spec", "says"),
+    [
+        ({"variants": []}, "at least one variant"),
+        ({"variants": {}}, "at least one variant"),
+        ({"variants": [{"id": "a"}]}, "each with id and program"),
+        ({"variants": [EMPTY], "initial": "b"}, "names no variant; there are a"),
+        ({"variants": [EMPTY], "params": {"host": {"us": float("nan")}}}, "cannot be written as JSON"),
+        ({"ops": [{"op": "launch", "stream": "legacy", "us": float("inf")}]}, "'us'"),
+        ({"ops": [{"op": "launch", "stream": "legacy", "us": float("nan")}]}, "'us'"),
+        ({"ops": [{"op": "launch", "stream": "legacy", "us": 1e300}]}, "'us'"),
+        ({"ops": [{"op": "launch", "stream": "legacy", "us": 2**62}]}, "'us'"),
+    ],
+)
+def test_a_spec_that_cannot_be_shown_is_one_sentence(spec: dict[str, Any], says: str) -> None:
+    with pytest.raises(UserError, match=says) as caught:
+        page(spec)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_null_for_the_initial_variant_means_the_first() -> None:
+    assert first_frame({"variants": [EMPTY], "initial": None}).startswith("<svg")
 
 
 def test_a_page_needs_no_other_file(tmp_path: Path) -> None:

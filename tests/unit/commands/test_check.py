@@ -149,6 +149,42 @@ def test_a_good_file_before_a_bad_one_prints_nothing(
     assert (done.returncode, done.stdout) == (2, "")
 
 
+def test_a_dash_is_standard_input(refimpl: Run) -> None:
+    done = refimpl("check", "-", input=json.dumps(program(WRITE, READ)))
+    assert (done.returncode, done.stdout.splitlines()[0]) == (1, "mine: race")
+    wrong = refimpl("check", "-", input="{")
+    assert wrong.returncode == 2
+    assert wrong.stderr.startswith("refimpl check: standard input: is not JSON")
+
+
+EVIL = "v\x1b[2J\x07\r\n\u202e\ud800é"
+
+
+def test_names_do_not_reach_the_terminal_as_commands(refimpl: Run, write: Callable[[Any], Path]) -> None:
+    ops = ({**WRITE, "stream": EVIL, "name": EVIL}, {**READ, "name": EVIL})
+    streams = {EVIL: {}, "schedule": {}}
+    done = refimpl("check", write(program(*ops, id=EVIL, streams=streams)))
+    assert done.returncode == 1
+    assert len(done.stdout.splitlines()) == 3
+    assert all(line.isprintable() for line in done.stdout.splitlines())
+    assert r"v\x1b[2J\x07\r\n\u202e\ud800é: race" in done.stdout
+
+
+def test_a_terminal_without_the_letters_gets_verdict_and_valid_json(
+    refimpl: Run, write: Callable[[Any], Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYTHONIOENCODING", "ascii")
+    file = write(program(WRITE, READ, id=EVIL))
+    done = refimpl("check", file)
+    assert (done.returncode, done.stderr) == (1, "")
+    assert done.stdout.startswith(r"v\x1b[2J\x07\r\n\u202e\ud800\xe9: race")
+    assert json.loads(refimpl("check", file, "--json").stdout)["id"] == EVIL
+
+
+def test_help_says_what_expect_means_beside_as_observed(refimpl: Run) -> None:
+    assert "with --as-observed, --expect" in " ".join(refimpl("check", "--help").stdout.split())
+
+
 def test_a_file_of_100_mb_is_judged_in_bounded_time(refimpl: Run, write: Callable[[Any], Path]) -> None:
     site = "a/long/path/of/a/recorded/program/" * 12 + "loop.py:41 (run_batch)"
     ops = [{**(WRITE if k % 2 else READ), "site": f"{site}{k % 7}"} for k in range(190_000)]

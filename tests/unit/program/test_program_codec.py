@@ -205,8 +205,30 @@ def test_a_case_without_an_id_is_named_by_its_number(tmp_path: Path) -> None:
     nameless = changed("ops.0.op", "lunch")
     del nameless["id"]
     text = sentence(written(tmp_path, json.dumps({"cases": [GOOD, nameless]}).encode()))
-    assert "number 1" in text
-    assert "op 0" in text
+    assert text.startswith(", case number 1, op 0,")
+
+
+def test_a_file_without_a_name_is_one_sentence() -> None:
+    with pytest.raises(ProgramError, match="a file's name is empty"):
+        read_programs("")
+
+
+def test_a_name_that_is_given_twice_is_an_error_since_either_value_could_be_meant(tmp_path: Path) -> None:
+    for once, twice in (('"off": 0', '"off": 0, "off": 8'), ('"id": "small"', '"id": "small", "id": "small"')):
+        assert "stands more than once in one JSON object" in sentence(
+            written(tmp_path, TEXT.replace(once, twice, 1).encode())
+        )
+
+
+def test_a_stream_of_high_priority_has_a_negative_one(tmp_path: Path) -> None:
+    high = program_from_json(changed("streams.s.priority", -5))
+    assert high.streams["s"].priority == -5
+    assert program_from_json(program_to_json(high)) == high
+    for wrong in (1.0, True, "-1", -(2**63) - 1):
+        raw = json.dumps(changed("streams.s.priority", wrong)).encode()
+        assert "field 'streams.s'" in sentence(written(tmp_path, raw)) or "'priority'" in sentence(
+            written(tmp_path, raw)
+        )
 
 
 TEXT = json.dumps(GOOD)

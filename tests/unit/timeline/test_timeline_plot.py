@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from refimpl.order import check
-from refimpl.program import Launch, Program, Span, SpanKind, Trace, TraceSource, UserError
+from refimpl.program import Launch, Program, Span, SpanKind, Stream, Trace, TraceSource, UserError
+from refimpl.program.errors import printable
 from refimpl.timeline import schedule
 from refimpl.view.plot import alt_text, compare, plot
 from refimpl.view.plot_layout import COLOURS, fit, labels, rows_of, slots, text_on, wordings
@@ -110,6 +111,13 @@ def test_nothing_to_draw_is_one_sentence() -> None:
         compare({})
 
 
+def test_variant_without_anything_to_draw_is_named() -> None:
+    later = Trace(("host", "forward"), (bar("verify", 900, 950),), TraceSource.SCHEDULED)
+    for other, window in ((Trace(("host",), (), TraceSource.SCHEDULED), None), (later, (0.0, 500.0))):
+        with pytest.raises(UserError, match="nothing to draw of 'wait'"):
+            compare({"none": schedule(RACY), "wait": other}, window=window)
+
+
 def chars(text: str) -> float:
     return 0.1 * len(text)
 
@@ -123,6 +131,46 @@ def test_label_is_shortened_then_cut_then_dropped() -> None:
     assert fit(("verify 1", "verify"), 0.7, chars) == "verify"
     assert fit(("verify 1", "verify"), 0.5, chars) == "veri…"
     assert fit(("verify 1", "verify"), 0.4, chars) == ""
+
+
+def test_fitting_a_long_name_measures_it_a_few_times() -> None:
+    asked = []
+    name = "gather" * 100
+
+    def measure(text: str) -> float:
+        asked.append(text)
+        return chars(text)
+
+    assert fit((name,), 50.0, measure) == name[:499] + "…"
+    assert fit((name,), 3.0, measure) == ""
+    assert len(asked) < 30
+
+
+@pytest.mark.parametrize("width", [k / 10 for k in range(1, 30)])
+def test_a_name_is_cut_as_late_as_fits(width: float) -> None:
+    cut = fit(("prepare for verify",), width, chars)
+    assert chars(cut) <= width
+    assert cut in ("", "prepare for verify") or chars(cut + "x") > width
+
+
+def test_names_of_streams_keep_their_ends_and_leave_the_picture_its_room() -> None:
+    names = ["copy of worker " * 7 + end for end in "01"]
+    streams = {name: Stream() for name in names}
+    ops = tuple(Launch(stream=name, name="draft", us=90) for name in names)
+    ax = plot(schedule(Program(streams=streams, ops=ops))).figure.axes[0]
+    shown = [label.get_text() for label in ax.get_yticklabels()]
+    assert [shown[1][-1], shown[2][-1]] == ["0", "1"]
+    assert all(name.startswith("copy") and "…" in name for name in shown[1:])
+    assert ax.get_position().width > 0.6
+
+
+@pytest.mark.parametrize("name", ["a$b$c", r"$\foo$", "\ud800", "a\x1b\nb", "$"])
+def test_names_are_drawn_as_they_are_and_are_no_formulas(name: str) -> None:
+    ops = (Launch(stream=name, name=name, us=900),)
+    picture = plot(schedule(Program(streams={name: Stream()}, ops=ops)))
+    assert picture.png()
+    assert printable(name) in texts(picture)
+    assert printable(name) in [label.get_text() for label in picture.figure.axes[0].get_yticklabels()]
 
 
 def test_small_bar_is_named_at_its_right_only_where_that_is_free() -> None:

@@ -186,6 +186,31 @@ def test_bad_file_gets_one_sentence_that_names_it(raw: bytes, sentence: str, tmp
     assert "\n" not in str(caught.value)
 
 
+KERNEL = {"ph": "X", "cat": "kernel", "name": "k", "ts": 1, "dur": 2, "args": {"stream": 7}}
+
+
+@pytest.mark.parametrize(
+    ("wrong", "says"),
+    [
+        ({"dur": -5}, "takes -5.0 microseconds"),
+        ({"dur": 1e309}, "takes inf microseconds"),
+        ({"ts": float("nan")}, "begins at nan"),
+        ({"ts": float("-inf")}, "begins at -inf"),
+        ({"ts": 10**400}, "no slice"),
+        ({"args": None}, "GPU work on no stream"),
+        ({"args": {}}, "GPU work on no stream"),
+        ({"args": [7]}, "args are no JSON object"),
+        ({"args": {"stream": float("inf")}}, "no slice"),
+    ],
+    ids=str,
+)
+def test_slice_that_cannot_be_drawn_gets_one_sentence_that_names_it(wrong: dict[str, object], says: str) -> None:
+    with pytest.raises(UserError, match=says) as caught:
+        from_profiler({"traceEvents": [KERNEL, KERNEL | wrong]})
+    assert "event 1 is no slice" in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
 def test_missing_file_and_directory_get_one_sentence(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="cannot be read"):
         from_profiler(tmp_path / "none.json")
