@@ -83,10 +83,16 @@ def _canonical(node: object) -> str:
         fields = {name: value for name, value in ast.iter_fields(node) if value is not None and value != []}
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) and _docstring(node):
             fields["body"] = node.body[1:]
+        if isinstance(node, ast.JoinedStr):  # Python 3.12 may end an f-string with an empty piece
+            fields["values"] = [piece for piece in node.values if not _is_empty(piece)]
         return f"{type(node).__name__}({','.join(f'{name}={_canonical(value)}' for name, value in fields.items())})"
     if isinstance(node, list):
         return f"[{','.join(map(_canonical, node))}]"
     return repr(node)
+
+
+def _is_empty(piece: ast.expr) -> bool:
+    return isinstance(piece, ast.Constant) and piece.value == ""
 
 
 def _docstring(node: ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
