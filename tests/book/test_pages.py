@@ -45,6 +45,12 @@ def test_a_page_asks_nobody_for_anything_and_logs_no_error(laptop: Watched, name
 
 
 @pytest.mark.parametrize("name", pages())
+def test_no_role_or_directive_is_left_as_text(laptop: Watched, name: str) -> None:
+    text = laptop.open(name).locator("main").inner_text()
+    assert re.findall(r"\{[a-z-]+\}`[^`]*`?", text) == []
+
+
+@pytest.mark.parametrize("name", pages())
 def test_a_page_works_from_the_disk(laptop: Watched, html: Path, name: str) -> None:
     laptop.open(name, base=html.as_uri())
     assert laptop.wrong == []
