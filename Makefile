@@ -58,4 +58,4 @@ pytest: environment
 	@$(BIN)/python -m pytest -m "not gpu"
 
 clean:  ## remove what make made
-	rm -rf $(VENV) _build
+	rm -rf $(VENV) _build build *.egg-info

@@ -43,6 +43,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     except UserError as error:
         _say(f"refimpl {name}: {printable(str(error))}")
         return BAD_INPUT
+    except ModuleNotFoundError as error:
+        missing = (error.name or "a package").partition(".")[0]
+        if missing == "refimpl":
+            raise
+        _say(f"refimpl {name}: needs {missing}, which is not installed: run `pip install 'refimpl[book]'`")
+        return BAD_INPUT
     except KeyboardInterrupt:
         return INTERRUPTED
     except BrokenPipeError:

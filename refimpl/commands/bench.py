@@ -41,7 +41,8 @@ def _save(name: str, workloads: list[dict[str, Any]]) -> None:
     from refimpl.lessons import provenance, results
 
     origin = {"device": provenance.processor(), "driver": "", "torch": provenance.this_machine().torch}
-    results.write(name, {"workloads": workloads}, command=COMMAND, **origin)
+    file = results.write(name, {"workloads": workloads}, command=COMMAND, **origin)
+    print(f"wrote {file}", file=sys.stderr)
 
 
 def _sizes(text: str) -> list[int]:

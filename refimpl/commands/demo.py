@@ -23,6 +23,10 @@ def run(args: argparse.Namespace) -> int:
     else:
         print(f"The two-stream loop on {device}:")
         print(_table(rows))
+        print("stale steps: began with the lengths of the step before. Blocked: the host stood still, before or after")
+        print(
+            "the launch of the next forward. " + ("Times are modelled." if device == "sim" else "Times are measured.")
+        )
     return 0
 
 

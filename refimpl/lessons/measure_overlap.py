@@ -161,7 +161,7 @@ def demo(device: str) -> list[dict[str, Any]]:
             "fence": row.variant,
             "step ms": row.step_ms,
             "blocked before launch ms": row.blocked_before_ms,
-            "after ms": row.blocked_after_ms,
+            "blocked after ms": row.blocked_after_ms,
             "stale steps": f"{row.stale} of {row.of}",
         }
         for row in measure(loop, host_ms=(1.0,), rounds=2)

@@ -34,6 +34,8 @@ def find(names: Sequence[str], folder: Path = FOLDER) -> list[Path]:
         UserError: a name that is no notebook, with the names that are.
     """
     known = {path.stem: path for path in sorted(folder.glob("*.ipynb"))}
+    if not names and not known:
+        raise UserError(f"there are no notebooks in {folder}: run this in a clone of the repository, or name a file")
     found = []
     for name in names:
         path = Path(name) if name.endswith(".ipynb") else known.get(name)

@@ -26,7 +26,8 @@ class Found:
         first, second: the first pair of accesses seen.
         owners: the buffers of the two accesses; they differ when a block went from one owner to the next.
         after_free: the first access was issued after its buffer was freed.
-        count: how many pairs were seen.
+        count: how many pairs of calls were seen.
+        latest: the pair seen last; one pair may race on several ranges, or as RAW and WAW at once.
     """
 
     kind: Hazard
@@ -36,6 +37,7 @@ class Found:
     owners: tuple[str, str]
     after_free: bool = False
     count: int = 1
+    latest: tuple[int, int] = (-1, -1)
 
 
 class _Cells(dict[Range, Cell]):
@@ -178,14 +180,15 @@ class History:
         key = (*_site(first), *_site(second))
         found = self.found.get(key)
         if found is not None:
-            found.count += 1
+            found.count += (first.call, second.call) != found.latest
+            found.latest = (first.call, second.call)
             return
         bytes_ = shared(r, cell.range)
         assert bytes_ is not None, f"{r} and {cell.range} were linked without a common byte"
         owners = (cell.range.buf, r.buf)
         hazard = Hazard.LIFETIME if owners[0] != owners[1] else kind
         after_free = first.call > self._freed.get(owners[0], first.call)
-        self.found[key] = Found(hazard, bytes_, first, second, owners, after_free)
+        self.found[key] = Found(hazard, bytes_, first, second, owners, after_free, latest=(first.call, second.call))
 
 
 def _seen(cell: Cell, host_clock: Clock) -> bool:

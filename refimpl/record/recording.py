@@ -71,7 +71,10 @@ def _with_param(op: Op, params: Mapping[str, str]) -> Op:
 
 @contextmanager
 def record(device: str | torch.device = "sim") -> Iterator[Recording]:
-    """Records what the code inside does on `device`, without changing it; at the end the device is empty.
+    """Records what the code inside does on `device`, without changing it; the device is empty before and after.
+
+    The host synchronizes with the device on entry: an op that was queued earlier and ran among those recorded would be
+    no part of the program, and its races would be missed.
 
     Raises:
         NotImplementedError: `device` is not the simulated one.
@@ -79,6 +82,7 @@ def record(device: str | torch.device = "sim") -> Iterator[Recording]:
     if torch.device(device).type != "sim":
         raise NotImplementedError(f"record({device!r}): only sim can be recorded, so run the same code on sim")
     dev = get("sim")
+    dev.synchronize()
     recording = Recording()
     with dev.observe(recording.tap), HostOps(recording.tap), HostReads(recording.tap):
         yield recording

@@ -78,7 +78,8 @@ def _json(spec: dict[str, Any]) -> str:
         raise UserError(f"the timeline {spec.get('id', '')!r} cannot be written as JSON: {error}") from None
 
 
-def write_page(shown: Shown, path: Path) -> Path:
+def write_page(shown: Shown, path: str | Path) -> Path:
     """Write ``page(shown)`` to a file; returns its path."""
-    path.write_text(page(shown), encoding="utf-8", errors="xmlcharrefreplace")
-    return path
+    file = Path(path)
+    file.write_text(page(shown), encoding="utf-8", errors="xmlcharrefreplace")
+    return file

@@ -227,3 +227,13 @@ def test_what_a_region_names_is_one_op(dev: Any) -> None:
     assert (prepare.name, prepare.us, last.name) == ("prepare", 20, "mul_")
     assert [r.buf for r in prepare.reads] == ["device1"]
     assert [r.buf for r in prepare.writes] == ["device2"]
+
+
+def test_what_was_queued_before_a_recording_has_run_when_it_begins(dev: Any) -> None:
+    stream = dev.Stream()
+    for seed in range(8):
+        with dev.schedule(dev.Adversary(seed=seed)):
+            value = torch.full((4,), 5.0, device="sim")
+            with record("sim"), dev.stream(stream):
+                value += 1
+            assert value.tolist() == [6.0] * 4
