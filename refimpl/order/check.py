@@ -25,7 +25,7 @@ def check(program: Program, as_observed: bool = False) -> Report:
             memory returns after its DMA, a synchronous fill of managed memory holds the host).
 
     Returns:
-        A report; one race for each pair of ops.
+        A report; one race for each pair of ops, or of call sites where the ops say theirs.
 
     Example:
         >>> from refimpl.program import Buffer, Launch, Range, Stream
