@@ -54,9 +54,11 @@ from refimpl.program.program import (
     unclear_records,
 )
 from refimpl.program.ranges import Range, contains, normalized, overlap
+from refimpl.program.schedule_id import HOST, Turn, schedule_id, turns_of
 from refimpl.program.trace import Span, SpanKind, Trace, TraceSource
 
 __all__ = [
+    "HOST",
     "LEGACY",
     "OPS",
     "Access",
@@ -102,6 +104,7 @@ __all__ = [
     "TensorFree",
     "Trace",
     "TraceSource",
+    "Turn",
     "UserError",
     "Variant",
     "Verdict",
@@ -113,7 +116,9 @@ __all__ = [
     "program_from_json",
     "program_to_json",
     "read_programs",
+    "schedule_id",
     "streams_of",
     "topological",
+    "turns_of",
     "unclear_records",
 ]
