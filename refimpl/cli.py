@@ -15,8 +15,13 @@ from refimpl.program.errors import UserError, printable
 DESCRIPTION = "Stream Order: prove, draw and measure the order of GPU streams."
 COMMANDS = {
     "check": "prove stream programs free of races and deadlocks, or show the counterexample",
+    "explore": "search all orders of stream programs, and show the shortest one that goes wrong",
+    "replay": "run a stream program in one order on the simulated device, with the values that come out",
+    "fences": "leave out each wait, record and synchronize: which are needed, which are redundant",
     "bench": "measure refimpl beside a peer",
+    "calibrate": "measure what calls, ops and copies cost on the GPU present, for the simulated device",
     "demo": "five seconds of the two-stream loop, with and without its fence, on the best device present",
+    "footguns": "common mistakes with streams beside their fixes: how often each goes wrong, on either device",
     "notebooks": "run the chapters, or check that their outputs belong to their cells",
 }
 BAD_INPUT, BUG, INTERRUPTED, PIPE_CLOSED = 2, 70, 130, 141

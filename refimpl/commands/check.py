@@ -44,7 +44,7 @@ def run(args: argparse.Namespace) -> int:
     """Check every program of every file; print a verdict for each."""
     from refimpl.program import Verdict
 
-    programs = [(_name(file), program) for file in args.files for program in _read(file)]
+    programs = [(named(file), program) for file in args.files for program in read(file)]
     if args.expect:
         for file, program in programs:
             if program.expect is None:
@@ -73,18 +73,24 @@ def run(args: argparse.Namespace) -> int:
     return (FOUND if wrong else CLEAN) if args.expect else (FOUND if found else CLEAN)
 
 
-def _name(file: str) -> str:
+def named(file: str) -> str:
+    """What messages call a file."""
     return "standard input" if file == STDIN else file
 
 
-def _read(file: str) -> tuple["Program", ...]:
+def read(file: str) -> tuple["Program", ...]:
+    """The programs of a file, or of standard input.
+
+    Raises:
+        UserError: it cannot be read, or is no stream program.
+    """
     from refimpl.program.codec import parse_programs, read_programs
 
     if file != STDIN:
         return read_programs(file)
     if sys.stdin is None:
         raise UserError("standard input is closed: name a file, or send one in")
-    return parse_programs(sys.stdin.buffer.read(), _name(file))
+    return parse_programs(sys.stdin.buffer.read(), named(file))
 
 
 def _check(program: "Program", file: str, as_observed: bool) -> "Report":

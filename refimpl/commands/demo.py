@@ -13,7 +13,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Run the loop for a few seconds and print one row a variant."""
     from refimpl import device as devices
-    from refimpl.commands import chosen
+    from refimpl.commands import chosen, tables
     from refimpl.lessons import measure_overlap
 
     device = chosen.device(args.device) or devices.best()
@@ -22,24 +22,9 @@ def run(args: argparse.Namespace) -> int:
         print(json.dumps({"device": str(device), "rows": rows}, indent=1))
     else:
         print(f"The two-stream loop on {device}:")
-        print(_table(rows))
+        print(tables.text(rows))
         print("stale steps: began with the lengths of the step before. Blocked: the host stood still, before or after")
         print(
             "the launch of the next forward. " + ("Times are modelled." if device == "sim" else "Times are measured.")
         )
     return 0
-
-
-def _table(rows: list[dict[str, object]]) -> str:
-    """Columns are the rows' keys; numbers stand to the right."""
-    head = list(rows[0]) if rows else []
-    cells = [[_text(row[key]) for key in head] for row in rows]
-    widths = [max(map(len, column)) for column in zip(head, *cells, strict=True)]
-    right = [all(isinstance(row[key], int | float) for row in rows) for key in head]
-    pads = [str.rjust if to_right else str.ljust for to_right in right]
-    lines = [zip(pads, line, widths, strict=True) for line in (head, *cells)]
-    return "\n".join("  ".join(pad(text, width) for pad, text, width in line).rstrip() for line in lines)
-
-
-def _text(value: object) -> str:
-    return f"{value:.3f}" if isinstance(value, float) else str(value)

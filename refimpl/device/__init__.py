@@ -1,8 +1,9 @@
 """One way to speak to a device: the same program text on a GPU (`cuda`) and on the simulated device (`sim`).
 
-`dev = refimpl.device.get(name)` is `torch.get_device_module(name)`: it has `Stream`, `Event`, `CUDAGraph`,
-`stream(…)`, `graph(…)`, `synchronize()` on either device. What the two name differently stands here: pinned memory,
-generators, host work, a stall, the host's clock, named costs. Importing this initialises nothing.
+`dev = refimpl.device.get(name)` has the names of `torch.get_device_module(name)`: `Stream`, `Event`, `CUDAGraph`,
+`stream(…)`, `graph(…)`, `synchronize()` on either device. What PyTorch has for one of them alone, or for neither, is
+added: `dev.pinned`, `dev.Generator`, `dev.host_work`, `dev.sleep_stream`, `dev.host_clock_us`, `dev.cost`. The same
+stands here with the device as an argument. Importing this initialises nothing.
 
 Example:
     >>> import torch
@@ -17,5 +18,6 @@ Example:
 
 from refimpl.device.host import cost, generator, host_clock_us, host_work, pinned, sleep_stream
 from refimpl.device.select import best, get, sim
+from refimpl.device.stated import touches
 
-__all__ = ["best", "cost", "generator", "get", "host_clock_us", "host_work", "pinned", "sim", "sleep_stream"]
+__all__ = ["best", "cost", "generator", "get", "host_clock_us", "host_work", "pinned", "sim", "sleep_stream", "touches"]

@@ -44,7 +44,11 @@ def sim() -> Any:
 
 
 def get(name: str | torch.device) -> Any:
-    """The module of a device, `torch.get_device_module(name)`; asking for "sim" installs it.
+    """The module of a device; asking for "sim" installs it.
+
+    For "sim" that is `torch.get_device_module("sim")`. For "cuda" it is `refimpl.device.cuda`: every name of
+    `torch.cuda`, which is `torch.get_device_module("cuda")`. Beside them both have `host_work`, `sleep_stream`,
+    `host_clock_us`, `pinned`, `Generator` and `cost`, so that one text runs on either.
 
     Args:
         name: "cuda" or "sim", with or without an index.
@@ -64,4 +68,6 @@ def get(name: str | torch.device) -> Any:
         raise RuntimeError(
             "cuda: there is no GPU that this PyTorch can use: use refimpl.device.best(), which picks sim"
         )
-    return torch.get_device_module("cuda")
+    from refimpl.device import cuda
+
+    return cuda

@@ -137,6 +137,9 @@ def _tell(checker: Checker, program: Program, op: Op, site: Site, as_observed: b
             checker.agent_wait(op.id)
         case p.GraphLaunch():
             checker.graph_launch(op.stream, op.nodes, name, site)
+        case p.StreamWriteValue() | p.StreamWaitValue():
+            # Nothing is touched, but on the legacy stream it orders the blocking streams as any action does.
+            checker.launch(op.stream, (), (), name, site)
         case p.SetDevice():
             checker.set_device(op.device)
         case p.Alloc():

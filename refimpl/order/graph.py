@@ -118,9 +118,6 @@ class _Builder:
         """A stream's tails go by its name; each device has a legacy stream of its own."""
         return f"{LEGACY}@{self.device if device is None else device}" if stream == LEGACY else stream
 
-    def lane(self, stream: str) -> str:
-        return stream
-
     def blocking(self, device: int) -> list[str]:
         return [
             name
@@ -146,7 +143,7 @@ class _Builder:
         self, op: int, stream: str, name: str, more_edges: Iterable[tuple[int, EdgeKind, str]] = (), **more: object
     ) -> int:
         """A step on a stream; an action of the legacy stream becomes the tail of every blocking one."""
-        step = self.graph.add(op, self.lane(stream), name, [*self.before(stream), *more_edges], **more)
+        step = self.graph.add(op, stream, name, [*self.before(stream), *more_edges], **more)
         self.advance(stream, (step,))
         return step
 
@@ -307,7 +304,7 @@ class _Builder:
                     if block is not None:
                         # No action of the stream: nothing promises that blocking streams await a mark on legacy.
                         mark = self.graph.add(
-                            i, self.lane(stream), f"allocator's mark on {stream}", self.before(stream, device)
+                            i, stream, f"allocator's mark on {stream}", self.before(stream, device)
                         )
                         self.pending.setdefault(block, []).append(mark)
             case p.TensorAlloc():

@@ -6,9 +6,9 @@ reads: the host makes three calls, lane 1 runs its next op, the host makes a cal
 op that it does in 4 pieces and does the first of them, lane 2 runs an op, lane 1 does the other three pieces. After the
 last step named, each op runs as soon as its order allows, in the order in which the host issued it.
 
-On a device a lane is a stream's id, and below zero a branch of a launched graph, numbered as launches issue them. In a
-``Program`` lanes are numbered from 1 in the order in which they are first given work, and the nodes of graphs from -1
-down, each a lane of its own.
+Lanes are numbered from 1 in the order in which they are first given work, so that a stream has the same number in every
+run of the same text; branches of graphs, which each launch makes anew, from -1 down. In a ``Program`` each node of a
+graph is such a branch.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Turn:
     """One step of an order.
 
     Args:
-        lane: Whose turn it is: a stream's number, or ``HOST`` for one call of the host.
+        lane: Whose turn it is: a lane's number, or ``HOST`` for one call of the host.
         pieces: Into how many pieces the op that begins here is split; 1 where it runs whole, or goes on.
     """
 

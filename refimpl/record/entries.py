@@ -1,12 +1,10 @@
-"""What the tap notes down, before names are known."""
+"""What a tap notes down, in the order in which the host made the calls, before names are known."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from refimpl.device.simulator.buffers import Access
-from refimpl.device.simulator.capture import Capture
-from refimpl.device.simulator.ops import HostStep, Op, Queue
+from refimpl.record.work import Access, Buffer, HostStep, Lane, Work
 
 
 @dataclass(frozen=True)
@@ -24,14 +22,14 @@ class Called:
 
 @dataclass(frozen=True)
 class Issued:
-    """One op put in a queue, or several of one cost region.
+    """One piece of work put in a stream, or several of one region.
 
     Args:
-        ops: The ops, in order.
+        works: The work, in order.
         called: Where and when the first was issued.
     """
 
-    ops: tuple[Op, ...]
+    works: tuple[Work, ...]
     called: Called
 
 
@@ -40,17 +38,17 @@ class Launched:
     """One launch of a graph.
 
     Args:
-        capture: Which graph.
-        queue: The queue it was launched on.
-        ops: Its nodes.
+        graph: Which graph.
+        lane: The stream it was launched on.
+        works: Its nodes.
         after: Per node, the nodes that it comes after.
         called: Where and when.
     """
 
-    capture: Capture
-    queue: Queue
-    ops: tuple[Op, ...]
-    after: tuple[tuple[Op, ...], ...]
+    graph: int
+    lane: Lane
+    works: tuple[Work, ...]
+    after: tuple[tuple[Work, ...], ...]
     called: Called
 
 
@@ -69,14 +67,36 @@ class Touched:
     Args:
         access: The bytes.
         writes: It wrote them.
-        at_us: Host time.
         called: Where and when.
     """
 
     access: Access
     writes: bool
-    at_us: float
     called: Called
 
 
-Entry = Issued | Launched | Stepped | Touched
+@dataclass(frozen=True)
+class Lived:
+    """The allocator handed a buffer out or took it back.
+
+    Args:
+        buffer: The buffer.
+        begins: It was handed out.
+        called: Where and when.
+    """
+
+    buffer: Buffer
+    begins: bool
+    called: Called
+
+
+@dataclass(frozen=True)
+class Lent:
+    """`record_stream`: the allocator learned that another stream uses a buffer."""
+
+    buffer: Buffer
+    lane: Lane
+    called: Called
+
+
+Entry = Issued | Launched | Stepped | Touched | Lived | Lent

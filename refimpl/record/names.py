@@ -2,29 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator
 from itertools import count
 from typing import Any
 
-import torch
-
-from refimpl.device.simulator.buffers import Access, Buffer, Memory
-from refimpl.device.simulator.graphs import CUDAGraph
-from refimpl.device.simulator.machine import DEVICE
-from refimpl.device.simulator.streams import Event, Stream, priority
-from refimpl.device.simulator.tensor import SimTensor
-from refimpl.program import LEGACY, Mem, Range
+from refimpl.program import LEGACY, Range
 from refimpl.program import Buffer as ProgramBuffer
 from refimpl.program import Stream as ProgramStream
+from refimpl.record.work import Access, Buffer, Lane, Mark
+
+Key = tuple[str, int]
+KeyOf = Callable[[Any], Key | None]
+"""What tells a thing that a user names from others, or None for a thing that cannot be named."""
 
 
 class Names:
-    """What each thing is called in the program."""
+    """What each thing is called in the program; naming a tensor does not keep its memory.
 
-    def __init__(self) -> None:
-        self._given: dict[Any, str] = {}
-        self._found: dict[Any, str] = {}
-        self._kept: list[Any] = []
+    Args:
+        key_of: Knows the device's streams, events, graphs and tensors.
+    """
+
+    def __init__(self, key_of: KeyOf) -> None:
+        self._key_of = key_of
+        self._given: dict[Key, str] = {}
+        self._found: dict[Key, str] = {}
+        self._numbers: Counter[str] = Counter()
+        self._taken: set[str] = set()
         self.buffers: dict[str, ProgramBuffer] = {}
         self.streams: dict[str, ProgramStream] = {}
 
@@ -35,77 +40,68 @@ class Names:
             TypeError: Something else.
             ValueError: Another thing has the name, or it belongs to another lane.
         """
-        key = _key(thing)
+        key = self._key_of(thing)
+        if key is None:
+            raise TypeError(
+                f"recording.name({thing!r}): name a stream, an event, a captured graph or a tensor of the device"
+            )
         if key[0] == "stream" and (name in (LEGACY, "host") or name.startswith("agent ")):
             raise ValueError(f"recording.name(…, {name!r}): the name belongs to another lane, so choose another")
         if any(other == name and at != key for at, other in self._given.items()):
             raise ValueError(f"recording.name(…, {name!r}): another thing has this name, so choose another")
         self._given[key] = name
-        self._kept.append(thing)
 
     def fresh(self) -> Names:
         """The given names, with nothing found yet."""
-        names = Names()
+        names = Names(self._key_of)
         names._given = self._given
         return names
 
-    def given(self, key: Any) -> bool:
+    def given(self, key: Key) -> bool:
         """Whether a name was given."""
         return key in self._given
 
-    def stream(self, id_: int) -> str:
+    def stream(self, lane: Lane) -> str:
         """The name of a stream."""
-        name = self._name(("stream", id_), "default" if id_ == 0 else f"stream{id_}")
-        self.streams.setdefault(name, ProgramStream(priority=priority(id_)))
+        name = self._name(("stream", lane.key), lane.stem or "stream", lane.stem is None)
+        self.streams.setdefault(name, ProgramStream(priority=lane.priority))
         return name
 
-    def event(self, event: Any) -> str:
+    def event(self, mark: Mark) -> str:
         """The name of an event."""
-        return self._name(("event", id(event)), self._numbered("event"))
+        return self._name(("event", mark.serial), "event")
 
-    def graph(self, capture: Any, otherwise: str) -> str:
+    def graph(self, serial: int, otherwise: str) -> str:
         """The name of a graph."""
-        return self._given.get(("graph", id(capture)), otherwise)
+        return self._given.get(("graph", serial), otherwise)
+
+    def block(self, serial: int) -> str:
+        """The name of a block of the caching allocator."""
+        return self._name(("block", serial), "block")
+
+    def buffer(self, buffer: Buffer) -> str:
+        """The name of a buffer."""
+        name = self._name(("buffer", buffer.serial), buffer.mem.value)
+        self.buffers.setdefault(name, ProgramBuffer(buffer.bytes, buffer.mem))
+        return name
 
     def range(self, access: Access) -> Range:
         """The bytes of an access, in the words of a program."""
-        buffer = access.buffer
-        name = self._name(("buffer", buffer.serial), self._numbered(buffer.memory.value))
-        self.buffers.setdefault(name, ProgramBuffer(buffer.bytes, _MEMORY[buffer.memory]))
-        return Range(name, access.offset, access.length, access.rows, access.stride)
+        return Range(self.buffer(access.buffer), access.offset, access.length, access.rows, access.stride)
 
-    def _name(self, key: Any, otherwise: str) -> str:
-        if key in self._given:
-            return self._given[key]
-        if key not in self._found:
-            taken = {*self._given.values(), *self._found.values()}
-            self._found[key] = next(name for name in _candidates(otherwise) if name not in taken)
-        return self._found[key]
-
-    def _numbered(self, stem: str) -> str:
-        return f"{stem}{1 + sum(name.startswith(stem) for name in self._found.values())}"
+    def _name(self, key: Key, stem: str, numbered: bool = True) -> str:
+        found = self._given.get(key) or self._found.get(key)
+        if found is None:
+            self._numbers[stem] += 1
+            otherwise = f"{stem}{self._numbers[stem]}" if numbered else stem
+            given = self._given.values()
+            found = next(name for name in _candidates(otherwise) if name not in self._taken and name not in given)
+            self._found[key] = found
+            self._taken.add(found)
+        return found
 
 
 def _candidates(stem: str) -> Iterator[str]:
     """`stem`, and then what to call a thing where the name was given to another."""
     yield stem
     yield from (f"{stem}_{number}" for number in count(2))
-
-
-_MEMORY = {Memory.DEVICE: Mem.DEVICE, Memory.PINNED: Mem.PINNED, Memory.PAGEABLE: Mem.PAGEABLE}
-
-
-def _key(thing: Any) -> tuple[str, int]:
-    if isinstance(thing, Stream):
-        return "stream", thing.stream_id
-    if isinstance(thing, Event):
-        return "event", id(thing)
-    if isinstance(thing, CUDAGraph):
-        return "graph", id(thing.capture)
-    if isinstance(thing, SimTensor):
-        return "buffer", thing.buffer.serial
-    if isinstance(thing, torch.Tensor):
-        return "buffer", DEVICE.host_buffers.of(thing).serial
-    if isinstance(thing, Buffer):
-        return "buffer", thing.serial
-    raise TypeError(f"recording.name({thing!r}): name a stream, an event, a captured graph or a tensor of the device")

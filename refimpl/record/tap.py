@@ -1,75 +1,91 @@
-"""The tap on a simulated device: it notes what is issued, what the host does, and what the host reads and writes."""
+"""What every tap does: it notes entries in the order in which the host made the calls."""
 
 from __future__ import annotations
 
 import sys
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
+from contextlib import AbstractContextManager
 from pathlib import PurePath
 from typing import Any
 
 import torch
-from torch.overrides import TorchFunctionMode
-from torch.utils._python_dispatch import TorchDispatchMode
 
-from refimpl.device.simulator.buffers import Buffer, accesses
-from refimpl.device.simulator.capture import Capture
-from refimpl.device.simulator.machine import DEVICE
-from refimpl.device.simulator.ops import HostStep, Kind, Observer, Op, Queue
-from refimpl.device.simulator.plans import operator, written_and_read
-from refimpl.device.simulator.tensor import SimTensor
-from refimpl.record.entries import Called, Entry, Issued, Launched, Stepped, Touched
+from refimpl.record.entries import Called, Entry, Issued, Launched, Lent, Lived, Stepped, Touched
+from refimpl.record.names import Key
+from refimpl.record.work import Access, Buffer, HostStep, Lane, Work, one_region
 
 _MACHINERY = ("torch", "refimpl.device", "refimpl.record", "contextlib")
-_READ_IN_PLACE = (torch.Tensor.tolist, torch.Tensor.numpy, torch.Tensor.__array__)
 
 
-class Tap(Observer):
-    """Collects entries in the order in which the host made the calls.
+class Tap(ABC):
+    """Collects entries; a device's tap says what they are.
 
     Attributes:
         entries: What was noted.
         step: Iteration of the loop, as the recorded code tells it.
-        allocated: Device memory allocated meanwhile.
+        source: Where the program comes from, in words.
     """
+
+    source: str
 
     def __init__(self) -> None:
         self.entries: list[Entry] = []
         self.step: int | None = None
-        self.allocated: set[Buffer] = set()
 
-    def on_issue(self, op: Op) -> None:
-        """Notes an op; ops of one cost region in a row are one entry."""
-        if op.launch is not None:
-            return
-        last = self.entries[-1] if self.entries else None
-        if isinstance(last, Issued) and one_region(last.ops[-1], op):
-            self.entries[-1] = Issued((*last.ops, op), last.called)
+    @abstractmethod
+    def attached(self) -> AbstractContextManager[object]:
+        """Notes what the code inside does, from an idle device to an idle device."""
+
+    @abstractmethod
+    def key_of(self, thing: Any) -> Key | None:
+        """What tells a stream, an event, a graph or a tensor's memory from others; None for anything else."""
+
+    @abstractmethod
+    def is_on_device(self, tensor: torch.Tensor) -> bool:
+        """Whether a tensor lies on the device."""
+
+    @abstractmethod
+    def accesses_of_host(self, tensor: torch.Tensor) -> Iterable[Access]:
+        """The bytes of a host tensor, if the device copies from or to that memory or could do so by itself."""
+
+    def clock_us(self) -> float | None:
+        """The device's own clock, if it tells when things ran."""
+        return None
+
+    def issued(self, work: Work) -> None:
+        """Notes work; what one region issues in a row is one entry, which comes after what the allocator did
+        meanwhile."""
+        at = len(self.entries) - 1
+        while at >= 0 and isinstance(self.entries[at], Lived | Lent):
+            at -= 1
+        last = self.entries[at] if at >= 0 else None
+        if isinstance(last, Issued) and one_region(last.works[-1], work):
+            del self.entries[at]
+            self.entries.append(Issued((*last.works, work), last.called))
         else:
-            self.entries.append(Issued((op,), self.called()))
+            self.entries.append(Issued((work,), self.called()))
 
-    def on_graph(self, capture: Capture, queue: Queue, ops: list[Op]) -> None:
-        """Notes a launch of a graph, with the order of its nodes while it is still known."""
-        last: dict[Queue, Op] = {}
-        after = []
-        for op in ops:
-            before = (*op.after, *([last[op.queue]] if op.queue in last else []))
-            after.append(before)
-            last[op.queue] = op
-        self.entries.append(Launched(capture, queue, tuple(ops), tuple(after), self.called()))
+    def launched(self, graph: int, lane: Lane, works: tuple[Work, ...], after: tuple[tuple[Work, ...], ...]) -> None:
+        """Notes a launch of a graph."""
+        self.entries.append(Launched(graph, lane, works, after, self.called()))
 
-    def on_host(self, step: HostStep) -> None:
+    def stepped(self, step: HostStep) -> None:
         """Notes what the host did."""
         self.entries.append(Stepped(step, self.called()))
 
-    def on_allocate(self, buffer: Buffer) -> None:
-        """Notes memory that is new in the recording."""
-        self.allocated.add(buffer)
-
-    def touch(self, tensor: torch.Tensor, writes: bool) -> None:
+    def touched(self, tensor: torch.Tensor, writes: bool) -> None:
         """Notes an access of the host, where the device copies from or to that memory."""
-        buffer = DEVICE.host_buffers.known(tensor)
-        if buffer is not None:
-            called = self.called()
-            self.entries += [Touched(access, writes, DEVICE.host_us, called) for access in accesses(buffer, tensor)]
+        called = self.called()
+        self.entries += [Touched(access, writes, called) for access in self.accesses_of_host(tensor)]
+
+    def lived(self, buffer: Buffer, begins: bool) -> None:
+        """Notes that the allocator handed a buffer out or took it back."""
+        self.entries.append(Lived(buffer, begins, self.called()))
+
+    def lent(self, buffer: Buffer, lane: Lane) -> None:
+        """Notes that the allocator learned of another stream's use."""
+        self.entries.append(Lent(buffer, lane, self.called()))
 
     def called(self) -> Called:
         """The innermost frame that is neither PyTorch's nor ours."""
@@ -81,50 +97,3 @@ class Tap(Observer):
             frame = outer
         name = PurePath(frame.f_code.co_filename).name
         return Called(f"{name}:{frame.f_lineno} ({frame.f_code.co_name})", self.step)
-
-
-def one_region(first: Op, second: Op) -> bool:
-    """Whether two ops in a row are parts of one named step."""
-    work = (Kind.LAUNCH, Kind.COPY)
-    both = first.kind in work and second.kind in work
-    return both and first.region is not None and first.region is second.region and first.queue is second.queue
-
-
-class HostOps(TorchDispatchMode):
-    """Sees operators on host tensors alone; those that touch the device are the device's to report."""
-
-    def __init__(self, tap: Tap) -> None:
-        super().__init__()  # type: ignore[no-untyped-call]
-        self._tap = tap
-
-    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        kwargs = kwargs or {}
-        op = operator(func)
-        quiet = op.view or op.reshapes or op.allocates or func is torch.ops.aten.is_pinned.default
-        if not quiet and not _to_device(kwargs):
-            written, read = written_and_read(op, args, kwargs)
-            if not any(isinstance(t, SimTensor) for t in (*written, *read)):
-                for tensor in read:
-                    self._tap.touch(tensor, writes=False)
-                for tensor in written:
-                    self._tap.touch(tensor, writes=True)
-        return func(*args, **kwargs)
-
-
-def _to_device(kwargs: Any) -> bool:
-    """Whether an operator copies to the device, which then reads the source."""
-    device = kwargs.get("device")
-    return device is not None and torch.device(device).type == "sim"
-
-
-class HostReads(TorchFunctionMode):
-    """Sees the reads of host tensors that are no operators, such as `tolist`."""
-
-    def __init__(self, tap: Tap) -> None:
-        super().__init__()
-        self._tap = tap
-
-    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        if func in _READ_IN_PLACE and not isinstance(args[0], SimTensor):
-            self._tap.touch(args[0], writes=False)
-        return func(*args, **(kwargs or {}))

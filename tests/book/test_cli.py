@@ -15,8 +15,7 @@ import pytest
 
 from refimpl import cli
 from refimpl.cli import COMMANDS
-from refimpl.commands import chosen
-from refimpl.commands.demo import _table
+from refimpl.commands import chosen, tables
 from refimpl.device.select import DEVICE_VARIABLE
 from refimpl.program.errors import UserError
 from tests.conftest import ROOT
@@ -159,7 +158,7 @@ def test_the_demonstration_shows_each_fence_beside_the_control(refimpl: Callable
 
 
 def test_the_table_lines_up_numbers_on_the_right() -> None:
-    assert _table([{"fence": "wait", "ms": 4.5}, {"fence": "none", "ms": 10.25}]).splitlines() == [
+    assert tables.text([{"fence": "wait", "ms": 4.5}, {"fence": "none", "ms": 10.25}]).splitlines() == [
         "fence      ms",
         "wait    4.500",
         "none   10.250",

@@ -61,9 +61,12 @@ def test_a_seed_names_one_order(dev: Any, seed: int) -> None:
     assert runs[0] == runs[1]
 
 
-def test_every_order_keeps_streams_waits_and_issue(dev: Any) -> None:
+@pytest.mark.parametrize("strategy", [None, "random", "pct", "bounded"])
+@pytest.mark.parametrize("torn", [0.0, 1.0])
+def test_every_order_keeps_streams_waits_and_issue(dev: Any, strategy: Any, torn: float) -> None:
     for seed in SEEDS:
-        with dev.schedule(dev.Adversary(seed)), dev.observe(Order()) as order:
+        adversary = dev.Adversary(seed, strategy=strategy, torn=torn)
+        with dev.schedule(adversary), dev.observe(Order()) as order:
             streams = [dev.Stream() for _ in range(3)]
             x = torch.zeros(3, device="sim")
             dev.synchronize()

@@ -3,23 +3,26 @@
 An operator on `sim` tensors queues on the current stream and returns; it runs when the schedule gets there, so that a
 missing fence yields the stale value. `refimpl.device.sim()` installs it; `backend` is the module that programs see.
 
-The way of an operator: `dispatch` (what comes out, from `plans`) → `machine` (issue: host clock, queue, graph
-    capture) → `schedules` (when it runs) → the CPU kernel. `copies` says which copies block the host, `streams` has
-    CUDA's names and rules, `regions` what a named step costs, `buffers` which bytes an op touches. Observers
-    (`ops.Observer`) are told of all of it.
+The way of an operator: `dispatch` (what comes out, from `plans`) → `machine` (issue: host clock, queue, graph capture)
+    → a schedule (`timed`, `adversary`, `replay`: when it runs) → the CPU kernel (`effects`). `copies` says which copies
+    block the host, `streams` has CUDA's names and rules, `regions` what a named step costs, `buffers` which bytes an op
+    touches. Observers (`ops.Observer`) are told of all of it.
 
 What it models: queues in order and unordered among each other; events as captures; the host as an agent with a clock of
-its own, which pays for each call; copies by kind of memory; graphs that freeze addresses; random numbers drawn in issue
-order.
+its own, which pays for each call; copies by kind of memory; graphs that freeze addresses, whose branches interleave;
+random numbers drawn in issue order; memory, of the device and pinned, that is handed on as by PyTorch's allocators, so
+that a missing `record_stream` does harm; under an adversary or a replay, ops that are torn: what they write lands piece
+by piece, and others see half of it. Every run under a schedule has an id that gives its order again.
 
-What it does not, or not yet:
+What it does not:
 
-- An op reads and writes at one instant, its end. A torn value, half old and half new, does not occur.
+- In virtual time an op reads and writes at one instant, its end: `Timed` shows stale values and no torn ones.
+- A torn op reads all of its inputs at its first piece; a kernel goes on reading while it runs. What it writes lands in
+  the order of memory, element by element; an element that is rewritten with its old value is not stored.
 - Streams do not slow each other, and there is no limit to how many ops run at once.
-- A freed block is not handed to the next allocation, so a missing `record_stream` does no harm yet.
-`buffers.allocate` is
-  the one place where device memory comes from, and is told the stream; `record_stream` keeps its note in the buffer.
-- A graph's intermediate memory is its own, not a pool's.
+- Memory has no limit but the host's. Each run of a schedule begins with an empty cache of zeros. Python's garbage
+  collector, which frees tensors in reference cycles, is not part of a schedule.
+- A graph that outlives memory which went back to the system reads the old bytes, where CUDA would fault.
 - One device, one host thread, no legacy default stream: the default stream is like any other.
 - A host read of a pinned buffer is ordinary CPU code: it sees what has landed by the host's clock.
 """

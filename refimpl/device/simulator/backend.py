@@ -5,53 +5,131 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
+from typing import Any, NoReturn
 
-import torch
+from torch import OutOfMemoryError
 
-from refimpl.device.simulator.buffers import device_bytes
+from refimpl.device.simulator.adversary import Adversary
 from refimpl.device.simulator.costs import CostModel
+from refimpl.device.simulator.device_names import (
+    DeviceProperties,
+    current_device,
+    device,
+    device_count,
+    device_of,
+    get_amp_supported_dtype,
+    get_device_capability,
+    get_device_name,
+    get_device_properties,
+    init,
+    ipc_collect,
+    is_available,
+    is_bf16_supported,
+    is_initialized,
+    is_tf32_supported,
+    set_device,
+)
 from refimpl.device.simulator.graphs import CUDAGraph, graph
+from refimpl.device.simulator.host_names import Generator, cost, host_clock_us, host_work, pinned, sleep_stream
 from refimpl.device.simulator.machine import DEVICE
-from refimpl.device.simulator.ops import HostKind, HostStep, Kind, Observer, Op, Queue
-from refimpl.device.simulator.refused import refuse_index
-from refimpl.device.simulator.schedules import Adversary, Schedule, Timed
+from refimpl.device.simulator.memory_names import (
+    empty_cache,
+    graph_pool_handle,
+    max_memory_allocated,
+    max_memory_reserved,
+    mem_get_info,
+    memory_allocated,
+    memory_reserved,
+    memory_stats,
+    reset_peak_memory_stats,
+)
+from refimpl.device.simulator.ops import HostKind, HostStep, Kind, Observer, Op, Queue, SyncDebug
+from refimpl.device.simulator.random_names import (
+    get_rng_state,
+    get_rng_state_all,
+    initial_seed,
+    manual_seed,
+    manual_seed_all,
+    seed,
+    seed_all,
+    set_rng_state,
+    set_rng_state_all,
+)
+from refimpl.device.simulator.refused import no_such_name, refuse_index
+from refimpl.device.simulator.replay import Replay
+from refimpl.device.simulator.run import Run
+from refimpl.device.simulator.runner import Schedule
 from refimpl.device.simulator.streams import Event, Stream, stream_of
+from refimpl.device.simulator.timed import Timed
 
 __all__ = [
     "Adversary",
     "CUDAGraph",
     "CostModel",
+    "DeviceProperties",
     "Event",
+    "Generator",
     "HostKind",
     "HostStep",
     "Kind",
     "Observer",
     "Op",
+    "OutOfMemoryError",
     "Queue",
+    "Replay",
+    "Run",
     "Schedule",
     "Stream",
+    "StreamContext",
     "Timed",
     "cost",
     "current_device",
+    "current_schedule_id",
     "current_stream",
     "default_stream",
     "device",
     "device_count",
+    "device_of",
     "empty_cache",
+    "get_amp_supported_dtype",
+    "get_device_capability",
     "get_device_name",
+    "get_device_properties",
+    "get_rng_state",
+    "get_rng_state_all",
+    "get_sync_debug_mode",
     "graph",
     "graph_pool_handle",
     "host_clock_us",
+    "host_work",
+    "init",
+    "initial_seed",
+    "ipc_collect",
     "is_available",
+    "is_bf16_supported",
     "is_current_stream_capturing",
     "is_initialized",
+    "is_tf32_supported",
     "manual_seed",
     "manual_seed_all",
+    "max_memory_allocated",
+    "max_memory_reserved",
+    "mem_get_info",
     "memory_allocated",
+    "memory_reserved",
+    "memory_stats",
     "observe",
+    "pinned",
+    "reset_peak_memory_stats",
     "schedule",
+    "seed",
+    "seed_all",
     "set_device",
+    "set_rng_state",
+    "set_rng_state_all",
     "set_stream",
+    "set_sync_debug_mode",
+    "sleep_stream",
     "stream",
     "synchronize",
 ]
@@ -59,32 +137,51 @@ __all__ = [
 
 def current_stream(device: object = None) -> Stream:
     """The stream on which ops are issued now."""
+    refuse_index(device)
+    DEVICE.host_us += DEVICE.costs.stream_us
     return Stream(stream_id=DEVICE.current.id)
 
 
 def default_stream(device: object = None) -> Stream:
     """The stream on which ops are issued unless another is chosen; it is like any other stream, and waits for none."""
+    refuse_index(device)
     return Stream(stream_id=0)
 
 
 def set_stream(stream: Stream | None) -> None:
     """Makes `stream` the current stream; None changes nothing."""
     if stream is not None:
+        DEVICE.host_us += DEVICE.costs.stream_us
         DEVICE.current = stream_of(stream).queue
 
 
-@contextmanager
-def stream(stream: Stream | None) -> Iterator[None]:
+class StreamContext:
+    """Makes `stream` the current stream inside; None changes nothing.
+
+    Args:
+        stream: The stream.
+    """
+
+    def __init__(self, stream: Stream | None) -> None:
+        self.stream = stream
+
+    def __enter__(self) -> None:
+        if self.stream is not None:
+            stream_of(self.stream).__enter__()
+
+    def __exit__(self, *error: Any) -> None:
+        if self.stream is not None:
+            self.stream.__exit__(*error)
+
+
+def stream(stream: Stream | None) -> StreamContext:
     """Makes `stream` the current stream inside; None changes nothing."""
-    if stream is None:
-        yield
-        return
-    with stream_of(stream):
-        yield
+    return StreamContext(stream)
 
 
 def synchronize(device: object = None) -> None:
     """Blocks the host until every stream is empty."""
+    refuse_index(device)
     DEVICE.synchronize()
 
 
@@ -93,51 +190,50 @@ def is_current_stream_capturing() -> bool:
     return DEVICE.capture is not None and DEVICE.capture.covers(DEVICE.current)
 
 
-def graph_pool_handle() -> tuple[int, int]:
-    """The memory pool of graphs; there is one."""
-    return (0, 0)
+def set_sync_debug_mode(debug_mode: int | str) -> None:
+    """What an operator or copy does that makes the host wait, such as `item()`: nothing, warn, or raise.
 
-
-def host_clock_us() -> float:
-    """The virtual time of the host."""
-    return DEVICE.host_us
-
-
-@contextmanager
-def schedule(schedule: Schedule) -> Iterator[None]:
-    """Runs what is issued inside under `schedule`, from time zero on an idle device, and leaves the device idle.
-
-    Example:
-        with dev.schedule(dev.Adversary(seed=3)):
-            run_the_loop()
-    """
-    DEVICE.synchronize()
-    outer, outer_runner, outer_us = DEVICE.schedule, DEVICE.runner, DEVICE.host_us
-    DEVICE.adopt(schedule)
-    try:
-        yield
-    finally:
-        DEVICE.capture = None
-        try:
-            DEVICE.synchronize()
-        finally:
-            DEVICE.adopt(outer)
-            DEVICE.runner, DEVICE.host_us = outer_runner, outer_us
-
-
-def cost(name: str, us: float | None = None, scale: float = 1.0) -> AbstractContextManager[None]:
-    """Names the ops issued inside, and says what they cost: together `us` of device time, or `scale` times what the
-    cost model says.
+    A call that says that it waits (`synchronize`) is not meant.
 
     Args:
-        name: The region's name, for timelines.
-        us: Device time of all ops inside together, shared out in proportion to the cost model.
-        scale: Factor on each op's time, used where `us` is None.
-    Example:
-        with dev.cost("decode step", us=4500):
-            graph.replay()
+        debug_mode: "default" or 0, "warn" or 1, "error" or 2.
+    Raises:
+        ValueError: It is none of these.
     """
-    return DEVICE.region(name, us, scale)
+    modes = list(SyncDebug)
+    if debug_mode in (0, 1, 2):
+        DEVICE.sync_debug = modes[int(debug_mode)]
+    elif debug_mode in [mode.value for mode in modes]:
+        DEVICE.sync_debug = SyncDebug(debug_mode)
+    else:
+        raise ValueError(f"sim: set_sync_debug_mode({debug_mode!r}): use 'default', 'warn' or 'error'")
+
+
+def get_sync_debug_mode() -> int:
+    """0, 1 or 2, for what `set_sync_debug_mode` calls "default", "warn" and "error"."""
+    return list(SyncDebug).index(DEVICE.sync_debug)
+
+
+def schedule(schedule: Schedule) -> AbstractContextManager[Run]:
+    """Runs what is issued inside under `schedule`, from time zero on an idle device, and leaves the device idle.
+
+    What it gives has the `id` of the order that came out, inside and after: `dev.Replay(run.id)` takes it again.
+    After an error what is still queued is dropped.
+
+    Args:
+        schedule: `Timed()`, `Adversary(seed)` or `Replay(id)`.
+    Order: blocks the host on the way in, for what was queued before, and on the way out.
+    Example:
+        with dev.schedule(dev.Adversary(seed=3)) as run:
+            run_the_loop()
+        print(run.id)
+    """
+    return DEVICE.under(schedule)
+
+
+def current_schedule_id() -> str | None:
+    """The id of the present order so far, for a check that finds a wrong value; None outside of `schedule(…)`."""
+    return DEVICE.run.named
 
 
 @contextmanager
@@ -150,66 +246,9 @@ def observe(observer: Observer) -> Iterator[Observer]:
         DEVICE.observers.remove(observer)
 
 
-def manual_seed(seed: int) -> None:
-    """Seeds the device's default generator."""
-    DEVICE.generator.manual_seed(seed)
-
-
-def manual_seed_all(seed: int) -> None:
-    """Seeds the device's default generator, as `torch.manual_seed` does for every device."""
-    DEVICE.generator.manual_seed(seed)
-
-
-def is_available() -> bool:
-    """True: the simulated device needs nothing."""
-    return True
-
-
-def is_initialized() -> bool:
-    """True: it is installed."""
-    return True
-
-
 def _is_in_bad_fork() -> bool:
     return False
 
 
-def device_count() -> int:
-    """One."""
-    return 1
-
-
-def current_device() -> int:
-    """Zero."""
-    return 0
-
-
-def set_device(device: object) -> None:
-    """Accepted as on CUDA: there is one device, and another is an error."""
-    refuse_index(device)
-
-
-@contextmanager
-def device(device: object) -> Iterator[None]:
-    """Accepted as on CUDA: there is one device, and another is an error."""
-    refuse_index(device)
-    yield
-
-
-def memory_allocated(device: object = None) -> int:
-    """Bytes of the device's memory that tensors and captured graphs have."""
-    return device_bytes()
-
-
-def empty_cache() -> None:
-    """Accepted as on CUDA: nothing is cached, since freed memory is not handed on."""
-
-
-def get_device_name(device: object = None) -> str:
-    """What the device calls itself."""
-    return "simulated device"
-
-
-def get_amp_supported_dtype() -> list[torch.dtype]:
-    """None: `torch.autocast("sim")` warns that it is disabled, and operators keep the types they are given."""
-    return []
+def __getattr__(name: str) -> NoReturn:
+    no_such_name(name)

@@ -1,21 +1,22 @@
 """Memory as the simulated device names it: buffers, and the byte ranges an op touches in them.
 
-The allocator's seam: every device tensor's memory comes from `allocate`, with the stream that asks for it. Blocks are
-not reused yet; a caching allocator that hands a freed block to the next request of its stream replaces this one
-function and nothing else.
+Where memory comes from is for `allocator` and `pinned`; a buffer says which allocation it was.
 """
 
 from __future__ import annotations
 
 from enum import Enum
 from itertools import count, product
-from typing import NamedTuple
-from weakref import WeakSet
+from typing import TYPE_CHECKING, NamedTuple
 
 import torch
 from torch.multiprocessing.reductions import StorageWeakRef
 
+if TYPE_CHECKING:
+    from refimpl.device.simulator.blocks import Block
+
 _ENUMERATED_RUNS = 64
+_NOBODY: frozenset[int] = frozenset()
 _serials = count(1)
 
 
@@ -28,35 +29,35 @@ class Memory(Enum):
 
 
 class Buffer:
-    """One allocation: views of one tensor share it, so two tensors alias where they have the same buffer.
+    """The identity of one allocation: views of one tensor share it, so two tensors alias where they have the same
+    buffer.
+
+    It keeps no memory. The tensors of an allocation do, and when the last is gone its block is handed on, while those
+    who hold the buffer can still tell it from the next.
 
     Args:
-        bytes_: Size of the allocation in bytes.
+        bytes_: Size of the allocation in bytes, as it was asked for.
         memory: Where it lives.
         stream_id: The stream it was allocated on; None for host memory.
+        block: The block of memory that it lies in: two buffers in one block are successive owners of it. None for
+            pageable memory, and where there are no bytes.
+    Attributes:
+        serial: Tells buffers apart.
+        recorded: The other streams that use it, as `record_stream` or a copy told.
     """
 
-    __slots__ = ("__weakref__", "bytes", "memory", "recorded", "serial", "stream_id")
+    __slots__ = ("__weakref__", "block", "bytes", "memory", "recorded", "serial", "stream_id")
 
-    def __init__(self, bytes_: int, memory: Memory, stream_id: int | None = None) -> None:
+    def __init__(self, bytes_: int, memory: Memory, stream_id: int | None = None, block: Block | None = None) -> None:
         self.serial = next(_serials)
         self.bytes = bytes_
         self.memory = memory
         self.stream_id = stream_id
-        self.recorded: set[int] = set()
-        if memory is Memory.DEVICE:
-            _on_device.add(self)
+        self.block = block
+        self.recorded: frozenset[int] = _NOBODY
 
     def __repr__(self) -> str:
         return f"Buffer({self.serial}, {self.memory.value}, {self.bytes} bytes)"
-
-
-_on_device: WeakSet[Buffer] = WeakSet()
-
-
-def device_bytes() -> int:
-    """Size of all device memory that a tensor or a captured graph has."""
-    return sum(buffer.bytes for buffer in _on_device)
 
 
 class Access(NamedTuple):
@@ -119,14 +120,15 @@ def _merged(tensor: torch.Tensor, item: int) -> tuple[int, list[tuple[int, int]]
     return length, dims
 
 
-def allocate(
-    shape: tuple[int, ...], stride: tuple[int, ...], dtype: torch.dtype, stream_id: int
-) -> tuple[torch.Tensor, Buffer]:
-    """New device memory, zero as fresh memory of a GPU mostly is, so that a value read too early is the same in every
-    run."""
-    inner = torch.empty_strided(shape, stride, dtype=dtype, device="cpu")
-    inner.zero_()
-    return inner, Buffer(inner.untyped_storage().nbytes(), Memory.DEVICE, stream_id)
+def span(shape: tuple[int, ...], stride: tuple[int, ...], dtype: torch.dtype) -> tuple[int, int]:
+    """The elements, and the bytes, from the first to the last that a tensor has; gaps between them count.
+
+    Example:
+        >>> span((2, 2), (4, 1), torch.float32)
+        (6, 24)
+    """
+    elements = 0 if 0 in shape else 1 + sum((n - 1) * step for n, step in zip(shape, stride, strict=True))
+    return elements, elements * dtype.itemsize
 
 
 class HostBuffers:
@@ -136,25 +138,28 @@ class HostBuffers:
     def __init__(self) -> None:
         self._known: dict[int, tuple[StorageWeakRef, Buffer]] = {}
 
-    def pinned(self, tensor: torch.Tensor) -> Buffer:
+    def pinned(self, tensor: torch.Tensor, buffer: Buffer) -> None:
         """Makes the memory of a CPU tensor known as pinned."""
-        return self._register(tensor.untyped_storage(), Memory.PINNED)
+        self._register(tensor.untyped_storage(), buffer)
 
     def of(self, tensor: torch.Tensor) -> Buffer:
         """The buffer that a CPU tensor lies in."""
-        return self.known(tensor) or self._register(tensor.untyped_storage(), Memory.PAGEABLE)
+        found = self.known(tensor)
+        if found is None:
+            storage = tensor.untyped_storage()
+            found = Buffer(storage.nbytes(), Memory.PAGEABLE)
+            self._register(storage, found)
+        return found
 
     def known(self, tensor: torch.Tensor) -> Buffer | None:
         """The buffer that a CPU tensor lies in, if it is pinned or the device has copied from or to it."""
         found = self._known.get(tensor.untyped_storage().data_ptr())
         return found[1] if found is not None and _alive(found[0]) else None
 
-    def _register(self, storage: torch.UntypedStorage, memory: Memory) -> Buffer:
+    def _register(self, storage: torch.UntypedStorage, buffer: Buffer) -> None:
         if len(self._known) > 4096:
             self._known = {at: entry for at, entry in self._known.items() if _alive(entry[0])}
-        buffer = Buffer(storage.nbytes(), memory)
         self._known[storage.data_ptr()] = (StorageWeakRef(storage), buffer)
-        return buffer
 
 
 def _alive(reference: StorageWeakRef) -> bool:

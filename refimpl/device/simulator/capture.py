@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from refimpl.device.simulator.blocks import Pool
 from refimpl.device.simulator.ops import Kind, Op, Queue
 
 
@@ -12,11 +13,15 @@ class Capture:
 
     Args:
         origin: The queue on which the capture began.
+        pool: Where memory allocated in the capture comes from.
+    Attributes:
+        broken_by: What ended the capture before its time, so that it can only be given up, as on CUDA.
     """
 
-    def __init__(self, origin: Queue) -> None:
-        self.origin = origin
+    def __init__(self, origin: Queue, pool: Pool) -> None:
+        self.origin, self.pool = origin, pool
         self.nodes: list[Op] = []
+        self.broken_by: str | None = None
         self._tails: dict[Queue, Op | None] = {origin: None}
         self._nodes: set[Op] = set()
 
@@ -35,8 +40,10 @@ class Capture:
     def add(self, op: Op) -> None:
         """Notes an op; it waits for nothing outside the capture, because an outside event means nothing at the
         replay."""
+        self._refuse_broken()
         outside = [other for other in op.after if other not in self._nodes and not _is_external(op)]
         if outside:
+            self.broken_by = "a wait for an event recorded outside of it"
             raise RuntimeError(
                 f"sim: {op.queue} waits in a graph capture for an event recorded outside of it: "
                 "record it inside, or make it with external=True"
@@ -49,6 +56,7 @@ class Capture:
 
     def close(self) -> None:
         """Ends the capture; every stream that joined must have been joined back."""
+        self._refuse_broken()
         seen, todo = set[Op](), [op for op in (self._tails[self.origin],) if op is not None]
         while todo:
             at = todo.pop()
@@ -61,6 +69,10 @@ class Capture:
                     f"sim: {queue} joined the capture begun on {self.origin} and was not joined back: "
                     f"let {self.origin} wait for it before the end"
                 )
+
+    def _refuse_broken(self) -> None:
+        if self.broken_by is not None:
+            raise RuntimeError(f"sim: {self.broken_by} broke the graph capture: give it up and capture again")
 
     def instantiate(self, queue: Queue, lane: Callable[[], Queue]) -> list[Op]:
         """Fresh ops for one launch on `queue`, in the order of the capture.

@@ -10,14 +10,18 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import torch
 
-from refimpl.device.simulator.buffers import Access, Buffer, Memory, accesses
+from refimpl.device.simulator.buffers import Access, Buffer, Memory
+from refimpl.device.simulator.effects import Move
 from refimpl.device.simulator.machine import DEVICE
-from refimpl.device.simulator.ops import Action, HostKind, Kind, Op
+from refimpl.device.simulator.ops import Action, HostKind, Kind, Op, SyncDebug
 from refimpl.device.simulator.tensor import SimTensor
+from refimpl.device.simulator.touched import Ranges, ranges_of
+from refimpl.device.stated import Touch
 
 
 def copy(target: torch.Tensor, source: torch.Tensor, non_blocking: bool = False) -> None:
@@ -25,7 +29,7 @@ def copy(target: torch.Tensor, source: torch.Tensor, non_blocking: bool = False)
     if isinstance(target, SimTensor) and isinstance(source, SimTensor):
         into, out_of = target.simulated, source.simulated
         moved = into.nbytes + out_of.nbytes
-        _issue("copy D2D", DEVICE.costs.kernel(moved, 0), lambda: _move(into, out_of), target, source)
+        _issue("copy D2D", DEVICE.costs.kernel(moved, 0), Move(into, out_of), target, source)
     elif isinstance(target, SimTensor):
         _to_device(target, source, non_blocking)
     elif isinstance(source, SimTensor):
@@ -33,13 +37,19 @@ def copy(target: torch.Tensor, source: torch.Tensor, non_blocking: bool = False)
 
 
 def _to_device(target: SimTensor, source: torch.Tensor, non_blocking: bool) -> None:
+    if source.is_meta:
+        raise NotImplementedError("sim: a copy of a meta tensor, which has no values: make one on sim with empty_like")
     if not non_blocking:
         DEVICE.refuse_in_capture("a copy from the host without non_blocking=True")
-    held, into = source, target.simulated
+    into = target.simulated
     if DEVICE.host_buffers.of(source).memory is Memory.PAGEABLE:
         held = source.clone()
         DEVICE.staging(DEVICE.costs.staging(source.nbytes))
-    op = _issue("copy H2D", DEVICE.costs.copy(source.nbytes), lambda: _move(into, held), target, source)
+    else:
+        held = DEVICE.pinned.borrowed(source)
+        if non_blocking:
+            DEVICE.pinned.record_copy(source)
+    op = _issue("copy H2D", DEVICE.costs.h2d(source.nbytes), Move(into, held), target, source)
     if not non_blocking:
         block(op)
 
@@ -48,8 +58,10 @@ def _to_host(target: torch.Tensor, source: SimTensor, non_blocking: bool) -> Non
     asynchronous = non_blocking and DEVICE.host_buffers.of(target).memory is Memory.PINNED
     if not asynchronous:
         DEVICE.refuse_in_capture("a copy to the host that is not to pinned memory with non_blocking=True")
-    out_of = source.simulated
-    op = _issue("copy D2H", DEVICE.costs.copy(source.nbytes), lambda: _move(target, out_of), target, source)
+    out_of, into = source.simulated, DEVICE.pinned.borrowed(target)
+    if asynchronous:
+        DEVICE.pinned.record_copy(target)
+    op = _issue("copy D2H", DEVICE.costs.d2h(source.nbytes), Move(into, out_of), target, source)
     if not asynchronous:
         block(op)
 
@@ -62,31 +74,29 @@ def is_pinned(tensor: torch.Tensor, device: object = None) -> bool:
 
 def pin_memory(tensor: torch.Tensor, device: object = None) -> torch.Tensor:
     """What `tensor.pin_memory()` gives: a copy of a CPU tensor in pinned memory."""
-    held = tensor.clone()
-    DEVICE.host_buffers.pinned(held)
-    return held
-
-
-def _move(into: torch.Tensor, out_of: torch.Tensor) -> None:
-    into.copy_(out_of)
+    return DEVICE.pinned.copy_of(tensor)
 
 
 def _issue(name: str, us: float, run: Action, target: torch.Tensor, source: torch.Tensor) -> Op:
-    def ranges() -> tuple[tuple[Access, ...], tuple[Access, ...]]:
-        return _accesses(source), _accesses(target)
+    def ranges() -> Ranges:
+        return ranges_of([Touch(source)], [Touch(target)])
 
     return DEVICE.launch(Kind.COPY, name, us, run, ranges)
 
 
-def _accesses(tensor: torch.Tensor) -> tuple[Access, ...]:
-    if isinstance(tensor, SimTensor):
-        return accesses(tensor.buffer, tensor.simulated)
-    return accesses(DEVICE.host_buffers.of(tensor), tensor)
-
-
 def block(op: Op) -> None:
-    """The host blocks until `op`, on the current stream, has run."""
+    """The host blocks until `op`, on the current stream, has run: an operator or a copy does not say that it waits, so
+    `set_sync_debug_mode` may have it warn or raise."""
+    if DEVICE.sync_debug is not SyncDebug.DEFAULT:
+        _tell_of_wait(op.name)
     DEVICE.block(op, HostKind.STREAM_SYNCHRONIZE, queue=op.queue, cost_us=0.0)
+
+
+def _tell_of_wait(name: str) -> None:
+    words = f"sim: {name} makes the host wait, of which set_sync_debug_mode({DEVICE.sync_debug.value!r}) tells"
+    if DEVICE.sync_debug is SyncDebug.ERROR:
+        raise RuntimeError(words)
+    warnings.warn(words, stacklevel=2)
 
 
 def read_blocking(tensor: SimTensor) -> Any:
@@ -95,10 +105,10 @@ def read_blocking(tensor: SimTensor) -> Any:
     got: list[Any] = []
     inner, scratch = tensor.simulated, Buffer(tensor.element_size(), Memory.PAGEABLE)
 
-    def ranges() -> tuple[tuple[Access, ...], tuple[Access, ...]]:
-        return accesses(tensor.buffer, inner), (Access(scratch, 0, scratch.bytes),)
+    def ranges() -> Ranges:
+        return ranges_of([Touch(tensor)], [])[0], (Access(scratch, 0, scratch.bytes),)
 
     block(
-        DEVICE.launch(Kind.COPY, "copy D2H", DEVICE.costs.copy(scratch.bytes), lambda: got.append(inner.item()), ranges)
+        DEVICE.launch(Kind.COPY, "copy D2H", DEVICE.costs.d2h(scratch.bytes), lambda: got.append(inner.item()), ranges)
     )
     return got[0]

@@ -3,22 +3,28 @@ handed back."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import torch
 from torch.utils._mode_utils import no_dispatch
 
-from refimpl.device.simulator.actions import action_of, adopt, make_tensor, returned, seeded_actions
-from refimpl.device.simulator.buffers import Access, accesses
+from refimpl.device.simulator.actions import adopt, make_tensor, returned, seeded_actions
+from refimpl.device.simulator.backward import Unraised, called_by_autograd
 from refimpl.device.simulator.copies import block, copy, read_blocking
+from refimpl.device.simulator.effects import Operation
 from refimpl.device.simulator.machine import DEVICE
 from refimpl.device.simulator.ops import Kind
-from refimpl.device.simulator.plans import Operator, Plan, Spec, operator, plan, written_and_read
+from refimpl.device.simulator.plans import Operator, Plan, Spec, operator, plan
 from refimpl.device.simulator.refused import refuse_index
 from refimpl.device.simulator.tensor import SimTensor
+from refimpl.device.simulator.touched import Ranges, ranges_of_call
 
 aten = torch.ops.aten
+Special = Callable[[Any, tuple[Any, ...], dict[str, Any]], Any]
+_ways: dict[Any, tuple[Special | None, Operator]] = {}
 
 
 def dispatch(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -27,15 +33,24 @@ def dispatch(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     Raises:
         RuntimeError: The operator is not supported, or mixes devices; the sentence names it.
     """
+    try:
+        return _issue(func, args, kwargs)
+    except Exception as error:
+        if called_by_autograd(sys._getframe(1)):
+            return Unraised(error)
+        raise
+
+
+def _issue(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     if kwargs and (device := kwargs.get("device")) is not None:
         refuse_index(device)
-    special = _SPECIAL.get(func)
+    special, op = _ways.get(func) or _way(func)
     if special is not None:
         return special(func, args, kwargs)
-    op = operator(func)
     if op.composite:
         return func.decompose(*args, **kwargs)
     if op.view:
+        DEVICE.host_us += DEVICE.costs.view_us
         return _wrap_views(func(*_unwrap(args, op), **kwargs), args[0])
     if op.reshapes:
         return _reshape(func, args, kwargs)
@@ -52,13 +67,21 @@ def dispatch(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         return _run_blocking(func, op, call, (args, kwargs), (inner_args, inner_kwargs))
     results, outs = returned(op, call.outputs, args, kwargs)
     make = seeded_actions(func, inner_args, inner_kwargs, outs) if op.random else None
-    run = make() if make is not None else action_of(func, inner_args, inner_kwargs, outs)
-
-    def ranges() -> tuple[tuple[Access, ...], tuple[Access, ...]]:
-        return _ranges(op, args, kwargs, [r for at, r in zip(op.returned, results, strict=True) if at is None])
-
+    run = make() if make is not None else Operation(func, inner_args, inner_kwargs, outs)
+    ranges = partial(_ranges, func, op, args, kwargs, results) if DEVICE.observed else None
     DEVICE.launch(Kind.LAUNCH, op.name, DEVICE.costs.kernel(call.bytes, call.flops), run, ranges, make)
     return None if not results else results[0] if len(results) == 1 else tuple(results)
+
+
+def _ranges(func: Any, op: Operator, args: Any, kwargs: Any, results: list[Any]) -> Ranges:
+    fresh = [r for at, r in zip(op.returned, results, strict=True) if at is None]
+    return ranges_of_call(func, op, args, kwargs, fresh)
+
+
+def _way(func: Any) -> tuple[Special | None, Operator]:
+    """How an overload is issued; looked up once a call, since PyTorch hashes an overload in Python."""
+    found = _ways[func] = _SPECIAL.get(func), operator(func)
+    return found
 
 
 def _run_blocking(func: Any, op: Operator, call: Plan, outer: tuple[Any, Any], inner: tuple[Any, Any]) -> Any:
@@ -70,28 +93,18 @@ def _run_blocking(func: Any, op: Operator, call: Plan, outer: tuple[Any, Any], i
         )
     got: list[Any] = []
 
-    def ranges() -> tuple[tuple[Access, ...], tuple[Access, ...]]:
-        return _ranges(op, outer[0], outer[1], [])
+    def ranges() -> Ranges:
+        return ranges_of_call(func, op, outer[0], outer[1], [])
 
     us = DEVICE.costs.kernel(call.bytes, call.flops)
     block(DEVICE.launch(Kind.LAUNCH, op.name, us, lambda: got.append(func(*inner[0], **inner[1])), ranges))
-    values = got[0] if len(op.returned) > 1 else (got[0],)
+    values = () if not op.returned else got[0] if len(op.returned) > 1 else (got[0],)
     args, kwargs = outer
     results = [
         _argument(at, args, kwargs) if at is not None else adopt(value)
         for at, value in zip(op.returned, values, strict=True)
     ]
     return None if not results else results[0] if len(results) == 1 else tuple(results)
-
-
-def _ranges(op: Operator, args: Any, kwargs: Any, fresh: list[Any]) -> tuple[tuple[Access, ...], tuple[Access, ...]]:
-    written, read = written_and_read(op, args, kwargs)
-    new = [t for value in fresh for t in (value if isinstance(value, list) else [value]) if t is not None]
-    return _of_device(read), _of_device([*written, *new])
-
-
-def _of_device(tensors: list[torch.Tensor]) -> tuple[Access, ...]:
-    return tuple(a for t in tensors if isinstance(t, SimTensor) for a in accesses(t.buffer, t.simulated))
 
 
 def _argument(at: int | str, args: Any, kwargs: Any) -> Any:
@@ -104,8 +117,26 @@ def _wrap_views(result: Any, base: SimTensor) -> Any:
         with torch.inference_mode(False):
             return _wrap_views(result, base)
     if isinstance(result, torch.Tensor):
-        return SimTensor(result, base.buffer)
-    return [SimTensor(item, base.buffer) for item in result]
+        return _marked(SimTensor(result, base.lease))
+    return [_marked(SimTensor(item, base.lease)) for item in result]
+
+
+def _marked(shell: SimTensor) -> SimTensor:
+    """Marks a shell as conjugate or negative where its view is: PyTorch asks the shell."""
+    conjugate, negative = shell.simulated.is_conj(), shell.simulated.is_neg()
+    if conjugate or negative:
+        shell.lazy = True
+        torch._C._set_conj(shell, conjugate)
+        torch._C._set_neg(shell, negative)
+    return shell
+
+
+def _as_marked(shell: SimTensor) -> torch.Tensor:
+    """The values of a shell whose marks PyTorch may have changed since: it takes them off while it writes in place."""
+    inner = shell.simulated
+    if shell.is_conj() != inner.is_conj():
+        inner = inner.conj()
+    return torch._neg_view(inner) if shell.is_neg() != inner.is_neg() else inner
 
 
 def _reshape(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> SimTensor:
@@ -128,12 +159,14 @@ def _reshape(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> SimTen
 
 
 def _unwrap(args: tuple[Any, ...], op: Operator) -> list[Any]:
-    return [_unwrap_one(value, op) for value in args]
+    return [
+        value.simulated if type(value) is SimTensor and not value.lazy else _unwrap_one(value, op) for value in args
+    ]
 
 
 def _unwrap_one(value: Any, op: Operator) -> Any:
     if type(value) is SimTensor:
-        return value.simulated
+        return _as_marked(value) if value.lazy else value.simulated
     if isinstance(value, (list, tuple)):
         return [_unwrap_one(item, op) for item in value]
     if isinstance(value, torch.Tensor):
@@ -169,10 +202,13 @@ def _to_copy(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     spec = specs.outputs[0] if specs.outputs else None
     if device.type == "sim":
         target = make_tensor(spec)
+    elif isinstance(spec, Spec) and device.type == "meta":
+        return torch.empty_strided(spec.shape, spec.stride, dtype=spec.dtype, device="meta")
     elif isinstance(spec, Spec) and device.type == "cpu":
-        target = torch.empty_strided(spec.shape, spec.stride, dtype=spec.dtype, device="cpu").zero_()
         if non_blocking:
-            DEVICE.host_buffers.pinned(target)
+            target = DEVICE.pinned.allocate(spec.shape, spec.stride, spec.dtype)
+        else:
+            target = torch.empty_strided(spec.shape, spec.stride, dtype=spec.dtype, device="cpu").zero_()
     else:
         raise RuntimeError(f"sim: a copy from sim to {device}: go through the host, with .cpu()")
     copy(target, source, non_blocking)
@@ -204,7 +240,7 @@ def _unsupported(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> An
     )
 
 
-_SPECIAL: dict[Any, Callable[[Any, tuple[Any, ...], dict[str, Any]], Any]] = {
+_SPECIAL: dict[Any, Special] = {
     aten._to_copy.default: _to_copy,
     aten.copy_.default: _copy_,
     aten._local_scalar_dense.default: _item,

@@ -6,6 +6,7 @@ from contextlib import AbstractContextManager
 from types import TracebackType
 
 from refimpl.device.simulator.capture import Capture
+from refimpl.device.simulator.graph_pools import PoolId, PoolUse
 from refimpl.device.simulator.machine import DEVICE
 from refimpl.device.simulator.streams import POOL_SIZE, Stream
 
@@ -16,19 +17,30 @@ class CUDAGraph:
     """A captured graph; it has CUDA's name so that code written for `torch.cuda` finds it.
 
     The capture freezes addresses: each replay runs the captured ops on the same memory, so it reads what its inputs
-        hold when it runs.
+        hold when it runs, and overwrites its outputs. Memory allocated in the capture comes from a pool, which lives as
+        long as a graph that uses it or a tensor in it.
     """
 
     def __init__(self, keep_graph: bool = False) -> None:
         self._capture: Capture | None = None
+        self._pool: PoolUse | None = None
         self._whole = False
 
     def capture_begin(self, pool: object = None, capture_error_mode: str = "global") -> None:
-        """Ops of the current stream are noted from here on, and do not run."""
-        DEVICE.refuse_in_capture("a second capture")
+        """Ops of the current stream are noted from here on, and do not run.
+
+        Args:
+            pool: Share the memory of this pool; one of its own if None.
+            capture_error_mode: Accepted as on CUDA.
+        """
+        if DEVICE.capture is not None:
+            raise RuntimeError("sim: a second capture in a graph capture: end the first one first")
+        if self._whole:
+            raise RuntimeError("sim: a capture into a graph that holds one: make a new CUDAGraph, or reset() this one")
         if DEVICE.current.id == 0:
             raise RuntimeError("sim: a graph capture on the default stream: use another stream, as dev.graph(…) does")
-        self._capture, self._whole = Capture(DEVICE.current), False
+        self._pool = DEVICE.memory.graph_pools.use(pool)
+        self._capture, self._whole = Capture(DEVICE.current, self._pool.pool), False
         DEVICE.capture = self._capture
 
     def capture_end(self) -> None:
@@ -52,19 +64,22 @@ class CUDAGraph:
 
     def reset(self) -> None:
         """Forgets the capture."""
-        self._capture, self._whole = None, False
+        self._capture, self._pool, self._whole = None, None, False
 
-    def pool(self) -> tuple[int, int]:
-        """The graph's memory pool; the simulated device has one for all."""
-        return (0, 0)
+    def pool(self) -> PoolId:
+        """The graph's memory pool, which another capture can share; raises before the capture has ended."""
+        if self._pool is None or not self._whole:
+            raise RuntimeError("sim: pool() of a graph that holds no finished capture: capture it first")
+        return self._pool.id
 
 
 class graph(AbstractContextManager[None]):
-    """Captures what is issued inside into `cuda_graph`; the device is idle when the capture begins, as on CUDA.
+    """Captures what is issued inside into `cuda_graph`; the device is idle and the cache of its memory empty when the
+    capture begins, as on CUDA.
 
     Args:
         cuda_graph: The graph to fill.
-        pool: Accepted as on CUDA.
+        pool: Share the memory of this pool; one of its own if None.
         stream: The stream to capture on; one of its own if None.
         capture_error_mode: Accepted as on CUDA; host blocking is an error in every mode.
     """
@@ -76,15 +91,17 @@ class graph(AbstractContextManager[None]):
         stream: Stream | None = None,
         capture_error_mode: str = "global",
     ) -> None:
-        self._graph = cuda_graph
+        self._graph, self._pool = cuda_graph, pool
         self._stream = Stream(stream_id=_CAPTURE_STREAM) if stream is None else stream
 
     def __enter__(self) -> None:
         DEVICE.synchronize()
+        DEVICE.memory.empty_cache_blocking()
+        DEVICE.pinned.empty_cache()
         self._stream.__enter__()
         try:
-            self._graph.capture_begin()
-        except RuntimeError:
+            self._graph.capture_begin(self._pool)
+        except (RuntimeError, TypeError):
             self._stream.__exit__(None, None, None)
             raise
 

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch.utils.backend_registration import _setup_privateuseone_for_python_backend
 
-from refimpl.device.simulator.refused import refuse_torch_streams
+from refimpl.device.simulator.refused import adapt_torch, refuse_both
 
 _FACTORIES = (
     "arange",
@@ -53,7 +53,7 @@ def install() -> ModuleType:
         )
     _setup_privateuseone_for_python_backend("sim", backend_module=backend, hook=None, device_guard=_guard())
     _register()
-    refuse_torch_streams()
+    adapt_torch()
     return backend
 
 
@@ -94,6 +94,4 @@ def _sender(func: Any) -> Any:
 def refuse_cuda() -> None:
     """Raises where CUDA is asked for and `sim` is installed."""
     if installed():
-        raise RuntimeError(
-            "cuda: sim is installed in this process, and PyTorch cannot have both: use CUDA in a process of its own"
-        )
+        refuse_both()

@@ -2,21 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import count
+from typing import TYPE_CHECKING
 
 import torch
-from torch.utils._python_dispatch import _disable_current_modes
 
-from refimpl.device.simulator.buffers import Access, HostBuffers
+from refimpl.device.simulator import execution
+from refimpl.device.simulator.allocator import DeviceMemory
+from refimpl.device.simulator.buffers import HostBuffers
 from refimpl.device.simulator.capture import Capture
 from refimpl.device.simulator.costs import CostModel
-from refimpl.device.simulator.ops import Action, HostKind, HostStep, Kind, Observer, Op, Queue
+from refimpl.device.simulator.decisions import Decisions, Unnoted
+from refimpl.device.simulator.ops import (
+    Action,
+    HostKind,
+    HostStep,
+    Kind,
+    Observer,
+    Op,
+    Queue,
+    SyncDebug,
+)
+from refimpl.device.simulator.pinned import PinnedMemory
 from refimpl.device.simulator.regions import Region
-from refimpl.device.simulator.schedules import Runner, Schedule, Timed
+from refimpl.device.simulator.run import Run
+from refimpl.device.simulator.runner import Runner, Schedule
+from refimpl.device.simulator.timed import Timed
 
-Ranges = Callable[[], tuple[tuple[Access, ...], tuple[Access, ...]]]
+if TYPE_CHECKING:
+    from refimpl.device.simulator.touched import Ranges
 
 
 class Machine:
@@ -29,26 +45,56 @@ class Machine:
         self.observers: list[Observer] = []
         self.capture: Capture | None = None
         self.host_buffers = HostBuffers()
+        self.memory, self.pinned = DeviceMemory(self), PinnedMemory(self, self.host_buffers)
         self.generator = torch.Generator()
+        self.sync_debug = SyncDebug.DEFAULT
         self._region: Region | None = None
         self._seqs, self._lanes, self._launches = count(), count(-1, -1), count(1)
-        self.adopt(Timed())
+        self._adopt(Run(Timed(), Unnoted()))
 
-    def adopt(self, schedule: Schedule) -> None:
-        """Begins a new run of `schedule` at time zero; the device must be idle."""
-        self.schedule, self.costs = schedule, schedule.costs
-        self.runner: Runner = schedule.start()
-        self.host_us = 0.0
-        for queue in self.queues.values():
-            queue.clock, queue.tail = 0.0, None
-
+    run: Run
+    runner: Runner
     costs: CostModel
-    schedule: Schedule
+
+    @contextmanager
+    def under(self, schedule: Schedule) -> Iterator[Run]:
+        """One run of `schedule` from time zero, on a device that is idle before and after; after an error what is
+        still queued is dropped."""
+        self.synchronize()
+        outer, outer_us, lanes = self.run, self.host_us, {queue: queue.lane for queue in self.queues.values()}
+        run = Run(schedule, Decisions())
+        self._adopt(run)
+        self.host_us = 0.0
+        try:
+            with self.memory.fresh_cache(), self.pinned.fresh_cache():
+                yield run
+                self.capture = None
+                self._synchronize(run.decisions.pending())
+                run.runner.close()
+        except BaseException:
+            self.capture = None
+            run.abandon()
+            raise
+        finally:
+            self._adopt(outer)
+            self.host_us = outer_us
+            for queue in self.queues.values():
+                queue.lane = lanes.get(queue, 0)
+
+    def _adopt(self, run: Run) -> None:
+        self.run, self.runner, self.costs = run, run.runner, run.costs
+        for queue in self.queues.values():
+            queue.clock, queue.tail, queue.lane = 0.0, None, 0
 
     @property
     def resolving(self) -> bool:
         """Every queued op has its duration: no cost region is open that is still to share out its own."""
         return self._region is None or not self._region.pending
+
+    @property
+    def observed(self) -> bool:
+        """Somebody asks which bytes an op touches: an observer, or a graph for those of its launches."""
+        return bool(self.observers) or self.capture is not None
 
     def queue(self, id_: int) -> Queue:
         """The queue of a stream's id; it begins at the time at which it is first used."""
@@ -71,34 +117,42 @@ class Machine:
         name: str,
         us: float,
         run: Action | None,
-        ranges: Ranges | None = None,
+        ranges: Callable[[], Ranges] | None = None,
         make: Callable[[], Action] | None = None,
     ) -> Op:
         """Issues one op on the current stream, and charges the host for the launch."""
         op = Op(kind, name, self.current, us, run, make)
-        if ranges is not None and (self.observers or self.capture is not None):
+        if ranges is not None and self.observed:
             op.reads, op.writes = ranges()
-        self.host_us += self.costs.launch_us
+        self.host_us += self.costs.launch(name)
         return self.issue(op)
 
     def issue(self, op: Op) -> Op:
-        """Puts an op in its queue, or into the graph under capture."""
+        """Puts an op in its queue, or into the graph under capture; one call of the host."""
+        if self.enqueue(op):
+            self.runner.progress(self)
+        return op
+
+    def enqueue(self, op: Op) -> bool:
+        """Puts an op in its queue, as a part of a call of the host; False if it went into the graph under capture."""
         op.seq = next(self._seqs)
         if self._region is not None:
             self._region.take(op)
         if self.capture is not None and self.capture.takes(op):
             self.capture.add(op)
-            return op
+            return False
         self._bind(op)
+        self.run.decisions.issued(op)
         self.runner.issue(op)
         for observer in self.observers:
             observer.on_issue(op)
-        self.runner.progress(self)
-        return op
+        return True
 
     def _bind(self, op: Op) -> None:
         """Ties an op to the one before it in its queue and drops what has run, so that no chain of past ops is kept."""
         queue = op.queue
+        if not queue.lane:
+            self.run.number(queue)
         op.submit_us = self.host_us
         op.previous = queue.tail if queue.tail is not None and not queue.tail.done else None
         if op.after:
@@ -107,20 +161,17 @@ class Machine:
 
     def execute(self, op: Op) -> None:
         """Runs an op whose times the schedule has set."""
-        op.done = True
-        if op.run is not None:
-            try:
-                _undisturbed(op.run)
-            except NotImplementedError as error:
-                raise NotImplementedError(
-                    f"sim: {op.name} is not supported: PyTorch has no CPU kernel for it, so use other operators"
-                ) from error
-            except Exception as error:
-                raise RuntimeError(
-                    f"sim: {op.name} failed on stream {op.queue.id} when it ran, after it was issued: {error}"
-                ) from error
-            finally:
-                op.run = None
+        execution.execute(op, self.run)
+        self._complete(op)
+
+    def execute_piece(self, op: Op, piece: int, pieces: int) -> None:
+        """Does one of the pieces of an op, in turn from 0; it has run after the last."""
+        execution.execute_piece(op, piece, pieces, self.run)
+        if op.done:
+            self._complete(op)
+
+    def _complete(self, op: Op) -> None:
+        op.run, op.landing = None, None
         for observer in self.observers:
             observer.on_done(op)
         op.previous, op.after = None, ()
@@ -137,10 +188,7 @@ class Machine:
         self.refuse_in_capture(kind.value)
         start = self.host_us
         self.host_us += self.costs.synchronize_us if cost_us is None else cost_us
-        if op is not None and not op.done:
-            self._settle()
-            self.runner.finish(op, self)
-        self.runner.progress(self)
+        self._wait_for([] if op is None else [op])
         self._tell(HostStep(kind, start, self.host_us, queue, event, op))
 
     def ask(self, op: Op | None, kind: HostKind, queue: Queue | None = None, event: object = None) -> bool:
@@ -158,31 +206,44 @@ class Machine:
     def synchronize(self) -> None:
         """The host blocks until every queue is empty."""
         self.refuse_in_capture("synchronize")
+        self._synchronize([queue.tail for queue in self.queues.values() if queue.tail is not None])
+
+    def _synchronize(self, ops: Sequence[Op]) -> None:
         start = self.host_us
         self.host_us += self.costs.synchronize_us
-        self._settle()
-        for queue in list(self.queues.values()):
-            if queue.tail is not None and not queue.tail.done:
-                self.runner.finish(queue.tail, self)
-        self.runner.progress(self)
+        self._wait_for(ops)
         self._tell(HostStep(HostKind.DEVICE_SYNCHRONIZE, start, self.host_us))
+
+    def _wait_for(self, ops: Sequence[Op]) -> None:
+        """The host is blocked until all of `ops` have run; one call of the host, also where they have."""
+        ahead = [op for op in ops if not op.done]
+        if not ahead:
+            self.runner.progress(self)
+            return
+        self._settle()
+        called_us = self.host_us
+        self.runner.finish(ahead, self)
+        if self.host_us > called_us:
+            self.host_us += self.costs.wake_us
 
     def replay(self, capture: Capture) -> None:
         """Launches a captured graph on the current stream: its nodes run on the same memory, each branch as a queue
         of its own."""
-        self.host_us += self.costs.graph_launch_us
+        self.host_us += self.costs.graph(len(capture.nodes))
         launch = next(self._launches)
         ops = capture.instantiate(self.current, lambda: Queue(next(self._lanes)))
         for op in ops:
             op.launch = launch
         for observer in self.observers:
             observer.on_graph(capture, self.current, ops)
-        for op in ops:
-            self.issue(op)
+        issued = [self.enqueue(op) for op in ops]
+        if any(issued):
+            self.runner.progress(self)
 
     def refuse_in_capture(self, what: str) -> None:
         """Raises where CUDA would: the host cannot wait for work that is only being captured."""
         if self.capture is not None:
+            self.capture.broken_by = what
             raise RuntimeError(
                 f"sim: {what} in a graph capture: captured work does not run until the replay, so end the capture first"
             )
@@ -198,33 +259,24 @@ class Machine:
         self._tell(HostStep(HostKind.STAGING, start, self.host_us))
 
     @contextmanager
-    def region(self, name: str, us: float | None, scale: float) -> Iterator[None]:
+    def region(self, name: str, us: float | None, scale: float) -> Iterator[Region]:
         """Names the ops issued inside, and sets what they cost."""
+        self.host_us += self.costs.region_us
         outer = self._region
         self._region = region = Region(name, us, scale, outer)
         try:
-            yield
+            yield region
         finally:
             rest_us = region.close()
             self._region = outer
-            if rest_us:
-                self.issue(Op(Kind.LAUNCH, name, self.current, rest_us))
-            self.runner.progress(self)
+        if rest_us:
+            self.issue(Op(Kind.LAUNCH, name, self.current, rest_us))
+        self.runner.progress(self)
 
     def _settle(self) -> None:
         """The host blocks inside a cost region: what it has issued so far keeps the cost model's durations."""
         if self._region is not None:
             self._region.settle()
-
-
-def _undisturbed(run: Action) -> None:
-    """Runs device work apart from what the host is in the middle of: autograd, inference mode, dispatch modes."""
-    with torch._C._AutoDispatchBelowADInplaceOrView():
-        if torch._C._len_torch_dispatch_stack():
-            with _disable_current_modes():
-                run()
-        else:
-            run()
 
 
 DEVICE = Machine()

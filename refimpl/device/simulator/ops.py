@@ -2,19 +2,40 @@
 
 from __future__ import annotations
 
+import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 
-from refimpl.device.simulator.buffers import Access, Buffer
+from refimpl.device.simulator.buffers import Buffer
 
 if TYPE_CHECKING:
     from refimpl.device.simulator.capture import Capture
     from refimpl.device.simulator.regions import Region
     from refimpl.device.simulator.streams import Event
+    from refimpl.device.simulator.touched import Touched
 
 Action = Callable[[], None]
+"""What an op does when it runs. One that is an `Effect` can be done in pieces; another acts at its first piece."""
+
+Landing = Callable[[int], None]
+"""Stores one piece of what an op has computed: pieces 0, 1, … in this order."""
+
+
+class Effect(ABC):
+    """An action that can be split, so that other streams see half of what it writes."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def __call__(self) -> None:
+        """Does all of it at one instant."""
+
+    @abstractmethod
+    def begin(self, pieces: int) -> Landing:
+        """Reads and computes now and stores nothing; what is returned stores the results, piece by piece."""
 
 
 class Kind(Enum):
@@ -27,12 +48,20 @@ class Kind(Enum):
 
 
 class Queue:
-    """The in-order queue behind a stream; two `Stream` objects with one id share it."""
+    """The in-order queue behind a stream; two `Stream` objects with one id share it.
 
-    __slots__ = ("clock", "id", "tail")
+    Attributes:
+        id: The stream's id; below zero for a branch of one launch of a graph.
+        lane: Its number in the present run, by which schedules are named; 0 until the run gives it work.
+        tail: The last op issued, and done or not.
+        clock: When it will have done what was issued, as far as virtual time is known.
+    """
+
+    __slots__ = ("clock", "id", "lane", "tail")
 
     def __init__(self, id_: int) -> None:
         self.id = id_
+        self.lane = 0
         self.tail: Op | None = None
         self.clock = 0.0
 
@@ -41,7 +70,7 @@ class Queue:
 
 
 class Op:
-    """Device work that was issued: queued until the schedule runs it, at one instant, its end.
+    """Device work that was issued: queued until the schedule runs it, at one instant or in pieces.
 
     Attributes:
         seq: Place in the order in which the host issued ops.
@@ -50,14 +79,16 @@ class Op:
         queue: The queue it stands in.
         us: Its duration on the device.
         submit_us: Host time at which it was issued.
-        after: Ops of other queues that it comes after.
+        after: Ops of other queues that it comes after; one of them may be still to be issued.
         previous: The op before it in its queue, while that one is queued.
         reads, writes: Bytes touched; empty unless somebody observes.
         event: The event recorded or waited for.
         region: The cost region it was issued in, the innermost.
         launch: Serial number of the graph launch it is a node of, else None.
-        ready_us, start_us, end_us: When its queue reached it, when it started, when its effect landed.
-        done: It has run.
+        ready_us, start_us, end_us: When its queue reached it, when it started, when the last of its effect landed;
+            `end_us` is infinite until a schedule knows it.
+        done: It has run, its last piece included.
+        landing: Stores its pieces, once it has begun in pieces.
         captured: It is a node of a graph under capture or captured, and never runs itself.
         make: Makes the action anew for one launch of a graph, where the action draws random numbers.
     """
@@ -69,6 +100,7 @@ class Op:
         "end_us",
         "event",
         "kind",
+        "landing",
         "launch",
         "make",
         "name",
@@ -96,11 +128,13 @@ class Op:
     ) -> None:
         self.kind, self.name, self.queue, self.us, self.run, self.make = kind, name, queue, us, run, make
         self.seq = -1
-        self.submit_us = self.ready_us = self.start_us = self.end_us = 0.0
+        self.submit_us = self.ready_us = self.start_us = 0.0
+        self.end_us = math.inf
+        self.landing: Landing | None = None
         self.after: tuple[Op, ...] = ()
         self.previous: Op | None = None
-        self.reads: tuple[Access, ...] = ()
-        self.writes: tuple[Access, ...] = ()
+        self.reads: tuple[Touched, ...] = ()
+        self.writes: tuple[Touched, ...] = ()
         self.event: Event | None = None
         self.region: Region | None = None
         self.launch: int | None = None
@@ -114,6 +148,14 @@ class Op:
 
     def __repr__(self) -> str:
         return f"Op({self.seq}, {self.kind.value} {self.name} on {self.queue}, {'done' if self.done else 'queued'})"
+
+
+class SyncDebug(Enum):
+    """What happens where an operator or a copy makes the host wait."""
+
+    DEFAULT = "default"
+    WARN = "warn"
+    ERROR = "error"
 
 
 class HostKind(Enum):
@@ -175,4 +217,11 @@ class Observer:
         """A graph was launched on `queue`; its nodes follow one by one through `on_issue`."""
 
     def on_allocate(self, buffer: Buffer) -> None:
-        """Device memory was allocated."""
+        """Device memory or pinned memory was allocated; `buffer.block` says which."""
+
+    def on_free(self, buffer: Buffer) -> None:
+        """The last tensor in an allocation is gone: its block is handed on, once the streams in `buffer.recorded` have
+        done what is queued on them now."""
+
+    def on_record_stream(self, buffer: Buffer, stream_id: int) -> None:
+        """`record_stream` told that a stream uses an allocation."""

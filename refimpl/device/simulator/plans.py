@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NoReturn
 
 import torch
+from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.utils.flop_counter import flop_registry
 
 from refimpl.device.simulator.tensor import SimTensor
@@ -47,7 +49,19 @@ _OVERWRITING = (
     "scatter_",
     "index_copy_",
 )
-_CACHED_PLANS = 8192
+_SHAPED_BY_DEVICE = (
+    "_batch_norm_with_update",
+    "_embedding_bag",
+    "_embedding_bag_forward_only",
+    "_native_batch_norm_legit",
+    "_native_batch_norm_legit_no_training",
+    "native_batch_norm",
+    "native_group_norm",
+    "native_layer_norm",
+)
+_SPECIAL_LAYOUTS = ("_nested_", "_to_sparse", "quantize_per", "to_mkldnn")
+_NUMBERS = (int, float, bool, complex)
+_CACHED_PLANS = 1024
 
 
 @dataclass(frozen=True)
@@ -82,11 +96,15 @@ class Operator:
         written: Positions and names of the arguments that it writes.
         overwrites: It writes without reading what it writes.
         table_first: It touches few rows of its first argument.
+        plans: What calls gave, by the shapes of their arguments.
+        shaped_by_device: The CPU's kernel gives some results another type or shape than those of other devices.
     """
 
     def __init__(self, func: Any) -> None:
         schema = func._schema
         self.name = str(func.overloadpacket.__name__)
+        if self.name.startswith(_SPECIAL_LAYOUTS):
+            refuse_layout(self.name)
         self.composite = torch._C._dispatch_has_kernel_for_dispatch_key(func.name(), "CompositeImplicitAutograd")
         self.view = func.is_view or func in _ALIASING
         self.reshapes = torch.Tag.inplace_view in func.tags
@@ -94,7 +112,8 @@ class Operator:
         self.random = torch.Tag.nondeterministic_seeded in func.tags
         tensors = ("Tensor", "List[Tensor]", "Optional[Tensor]")
         dynamic = torch.Tag.dynamic_output_shape in func.tags or torch.Tag.data_dependent_output in func.tags
-        self.blocks = dynamic or any(str(r.type) not in tensors for r in schema.returns)
+        self.masked = func in _MASKABLE  # indexing by numbers, too, has the tag, and only a mask makes the host wait
+        self.blocks = (dynamic and not self.masked) or any(str(r.type) not in tensors for r in schema.returns)
         self.written = tuple(
             a.name if a.kwarg_only else i
             for i, a in enumerate(schema.arguments)
@@ -112,11 +131,12 @@ class Operator:
         )
         self.overwrites = self.name in _OVERWRITING
         self.table_first = self.name in _TABLE_FIRST
+        self.shaped_by_device = self.name in _SHAPED_BY_DEVICE
         # A number shapes nothing where there are tensors, and would fill the cache; a factory's numbers are its shape.
         self.factory = not any("Tensor" in str(a.type) for a in schema.arguments)
-        numbers = ("number", "float", "Optional[number]", "Optional[float]")
+        numbers = ("number", "float", "Tensor", "Optional[number]", "Optional[float]", "Optional[Tensor]")
+        self.plans: dict[Any, Plan] = {}
         self.by_type = tuple(not self.factory and str(a.type) in numbers for a in schema.arguments)
-        self.masked = func in _MASKABLE
 
 
 Outputs = tuple[Spec | list[Spec] | None, ...]
@@ -139,7 +159,6 @@ class Plan:
 
 
 _operators: dict[Any, Operator] = {}
-_plans: dict[Any, Plan] = {}
 
 
 def operator(func: Any) -> Operator:
@@ -153,15 +172,20 @@ def operator(func: Any) -> Operator:
 def plan(func: Any, op: Operator, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Plan:
     """The plan of one call, kept by the shapes of its arguments."""
     try:
-        signed = tuple([type(a) if number else _signature(a) for a, number in zip(args, op.by_type, strict=False)])
-        key = (func, signed, *[(k, _signature(v)) for k, v in kwargs.items()]) if kwargs else (func, signed)
-        found = _plans.get(key)
+        signed = tuple(
+            [
+                a.signature if type(a) is SimTensor else type(a) if number and type(a) in _NUMBERS else _signature(a)
+                for a, number in zip(args, op.by_type, strict=False)
+            ]
+        )
+        key = (signed, *[(k, _signature(v)) for k, v in kwargs.items()]) if kwargs else signed
+        found = op.plans.get(key)
     except TypeError:
         return _work_out(func, op, args, kwargs)
     if found is None:
-        if len(_plans) >= _CACHED_PLANS:
-            _plans.clear()
-        found = _plans[key] = _work_out(func, op, args, kwargs)
+        if len(op.plans) >= _CACHED_PLANS:
+            op.plans.clear()
+        found = op.plans[key] = _work_out(func, op, args, kwargs)
     return found
 
 
@@ -185,19 +209,24 @@ def _work_out(func: Any, op: Operator, args: tuple[Any, ...], kwargs: dict[str, 
         return Plan((None,), moved, 0)  # as on CUDA, where it is a masked fill
     if op.blocks or masks:
         return Plan(None, moved, 0)
-    meta_args, meta_kwargs = [_meta(a) for a in args], {k: _meta(v) for k, v in kwargs.items()}
-    if meta_kwargs.get("device") is not None:
-        meta_kwargs["device"] = "meta"
-    try:
-        result = func(*meta_args, **meta_kwargs)
-    except NotImplementedError:
-        return Plan(None, moved, 0)
+    where = "cpu" if op.shaped_by_device else "meta"
+    with FakeTensorMode() if op.shaped_by_device else nullcontext():
+        meta_args, meta_kwargs = [_empty(a, where) for a in args], {k: _empty(v, where) for k, v in kwargs.items()}
+        if meta_kwargs.get("device") is not None:
+            meta_kwargs["device"] = where
+        try:
+            result = func(*meta_args, **meta_kwargs)
+        except NotImplementedError:
+            known = all(alias is not None for alias in op.returned)
+            return Plan((None,) * len(op.returned) if known else None, moved, 0)
     if "out" in kwargs and result.shape != kwargs["out"].shape:
         raise RuntimeError(
             f"sim: {op.name}(out=…) gives shape {tuple(result.shape)} and out has {tuple(kwargs['out'].shape)}: "
             "give it the right shape, sim does not resize"
         )
     results = () if not op.returned else (result,) if len(op.returned) == 1 else tuple(result)
+    if any(t.layout is not torch.strided for value in results for t in _tensors(value)):
+        refuse_layout(op.name)
     outputs = tuple(
         None if alias is not None else _spec(value) for alias, value in zip(op.returned, results, strict=True)
     )
@@ -208,6 +237,18 @@ def _work_out(func: Any, op: Operator, args: tuple[Any, ...], kwargs: dict[str, 
     return Plan(outputs, moved, int(counter(*meta_args, **meta_kwargs, out_val=result)) if counter else 0)
 
 
+def refuse_layout(name: str) -> NoReturn:
+    """Raises for an operator that makes a tensor of a kind that the device does not have.
+
+    Raises:
+        NotImplementedError: Always.
+    """
+    raise NotImplementedError(
+        f"sim: {name} is not supported, because a tensor on sim is dense, neither sparse nor nested nor quantized: "
+        "use a dense one, or work on the host, with .cpu()"
+    )
+
+
 def _tensors(value: Any) -> list[torch.Tensor]:
     if isinstance(value, torch.Tensor):
         return [value]
@@ -216,11 +257,12 @@ def _tensors(value: Any) -> list[torch.Tensor]:
     return []
 
 
-def _meta(value: Any) -> Any:
+def _empty(value: Any, where: str) -> Any:
+    """`value` with tensors without bytes, which tell shapes and types, in place of its own."""
     if isinstance(value, torch.Tensor):
-        return torch.empty_strided(value.shape, value.stride(), dtype=value.dtype, device="meta")
+        return torch.empty_strided(value.shape, value.stride(), dtype=value.dtype, device=where)
     if isinstance(value, (list, tuple)):
-        return [_meta(item) for item in value]
+        return [_empty(item, where) for item in value]
     return None if isinstance(value, torch.Generator) else value
 
 

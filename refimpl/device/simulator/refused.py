@@ -7,9 +7,32 @@ be the default stream, and every event done. So `torch.Stream` and `torch.Event`
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NoReturn
 
 import torch
+
+_INSTEAD = {
+    "ExternalStream": "no other library has streams on sim, so use Stream()",
+    "get_stream_from_external": "no other library has streams on sim, so use Stream()",
+    "make_graphed_callables": "capture the forward by hand, with graph(…)",
+    "memory_snapshot": "use memory_stats(), or observe(…)",
+    "memory_summary": "use memory_stats()",
+    "nvtx": "name a range with cost(name)",
+    "_sleep": "use sleep_stream(us)",
+    "MemPool": "only graphs have pools of their own, named by graph_pool_handle()",
+    "use_mem_pool": "only graphs have pools of their own, named by graph_pool_handle()",
+    "amp": "operators keep the types they are given",
+}
+
+
+def no_such_name(name: str) -> NoReturn:
+    """Raises for a name that the device's module does not have, with what to use instead where there is something.
+
+    Raises:
+        AttributeError: Always, so that `hasattr` and `getattr` with a default work.
+    """
+    instead = _INSTEAD.get(name, "the simulated device has streams, events, graphs, memory and random numbers")
+    raise AttributeError(f"sim: there is no torch.sim.{name}: {instead}", name=name)
 
 
 def refuse_index(device: object) -> None:
@@ -22,11 +45,23 @@ def refuse_index(device: object) -> None:
         raise RuntimeError(f"sim: device {device!r} does not exist: there is one simulated device, so use 'sim'")
 
 
-def refuse_torch_streams() -> None:
-    """Makes `torch.Stream` and `torch.Event` raise for `sim`; those of other devices, and `isinstance`, stay as they
-    are."""
-    for name, made in (("Stream", _TorchStream), ("Event", _TorchEvent)):
+def adapt_torch() -> None:
+    """Makes `torch.Stream` and `torch.Event` raise for `sim`, `torch.Generator` give a CPU generator, which `sim`
+    accepts, and CUDA stay uninitialised; what is of other devices, and `isinstance`, stay as they are."""
+    for name, made in (("Stream", _TorchStream), ("Event", _TorchEvent), ("Generator", _TorchGenerator)):
         setattr(torch, name, made)
+    torch.cuda._lazy_init = refuse_both
+
+
+def refuse_both(*args: object) -> NoReturn:
+    """Raises where CUDA is asked for and `sim` is installed.
+
+    Raises:
+        RuntimeError: Always.
+    """
+    raise RuntimeError(
+        "cuda: sim is installed in this process, and PyTorch cannot have both: use CUDA in a process of its own"
+    )
 
 
 class _Replacement(type):
@@ -48,6 +83,17 @@ class _TorchEvent(torch.Event, metaclass=_Replacement):
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Any:
         return _of_another_device("Event", super().__new__(cls, *args, **kwargs))
+
+
+class _GeneratorReplacement(_Replacement, type(torch.Generator)):  # type: ignore[misc]  # it has a metaclass from 2.13
+    pass
+
+
+class _TorchGenerator(torch.Generator, metaclass=_GeneratorReplacement):
+    replaces = torch.Generator
+
+    def __new__(cls, device: Any = "cpu") -> Any:
+        return cls.replaces("cpu" if torch.device(device).type == "sim" else device)
 
 
 def _of_another_device(name: str, made: Any) -> Any:

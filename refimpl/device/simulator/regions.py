@@ -19,6 +19,8 @@ class Region:
         us: Device time of all ops of the region together; None to leave the sum as it comes out.
         scale: Factor on each op's duration, used where `us` is None.
         outer: The region around it.
+    Attributes:
+        empty: No op was issued inside.
     """
 
     def __init__(self, name: str, us: float | None, scale: float, outer: Region | None) -> None:
@@ -34,6 +36,7 @@ class Region:
             )
         self._us, self._scale, self._outer = us, scale, outer
         self._ops: list[Op] = []
+        self.empty = True
 
     @property
     def fixes_time(self) -> bool:
@@ -47,6 +50,7 @@ class Region:
 
     def take(self, op: Op) -> None:
         """An op was issued inside."""
+        self.empty = False
         if op.region is None:
             op.region = self
         if self._us is None:

@@ -107,6 +107,8 @@ class Event:
             raise ValueError("sim: elapsed_time needs both events made with enable_timing=True")
         if self.mark is None or end_event.mark is None:
             raise ValueError("sim: elapsed_time needs both events recorded")
+        self._refuse_captured("elapsed_time of")
+        end_event._refuse_captured("elapsed_time of")
         if not (self.mark.done and end_event.mark.done):
             raise RuntimeError("sim: elapsed_time of an event that has not run yet: synchronize it first")
         return (end_event.mark.end_us - self.mark.end_us) / 1000.0
@@ -152,6 +154,11 @@ class Stream:
         """-1 for the pool of high priority, else 0."""
         return priority(self.stream_id)
 
+    @staticmethod
+    def priority_range() -> tuple[int, int]:
+        """The lowest and the highest priority: 0 and -1."""
+        return (0, -1)
+
     @property
     def queue(self) -> Queue:
         """The queue behind the stream."""
@@ -183,6 +190,7 @@ class Stream:
         return DEVICE.ask(self.queue.tail, HostKind.STREAM_QUERY, queue=self.queue)
 
     def __enter__(self) -> Stream:
+        DEVICE.host_us += DEVICE.costs.stream_us
         self._outer.append(DEVICE.current)
         DEVICE.current = self.queue
         return self
@@ -190,6 +198,7 @@ class Stream:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        DEVICE.host_us += DEVICE.costs.stream_us
         DEVICE.current = self._outer.pop()
 
     def __eq__(self, other: object) -> bool:

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 from collections import OrderedDict
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import torch
 
-from refimpl.device.simulator.buffers import Buffer
-
 if TYPE_CHECKING:
+    from refimpl.device.simulator.allocator import Lease
+    from refimpl.device.simulator.buffers import Buffer
     from refimpl.device.simulator.streams import Stream
+
+
+@cache
+def _device() -> torch.device:
+    return torch.device("sim", 0)
 
 
 class SimTensor(torch.Tensor):
@@ -19,31 +25,37 @@ class SimTensor(torch.Tensor):
 
     Args:
         simulated: The CPU tensor.
-        buffer: The allocation it lies in, shared with its views.
+        lease: The right to the memory, shared with its views: when none of them is left, the memory is free.
     """
 
     simulated: torch.Tensor
-    buffer: Buffer
+    lease: Lease
     signature: tuple[torch.dtype, torch.Size, tuple[int, ...]]
+    lazy = False  # whether the shell has ever said that it is conjugate or negative
 
     @staticmethod
-    def __new__(cls, simulated: torch.Tensor, buffer: Buffer) -> SimTensor:
+    def __new__(cls, simulated: torch.Tensor, lease: Lease) -> SimTensor:
         self: SimTensor = torch.Tensor._make_wrapper_subclass(
             cls,
             simulated.shape,
             strides=simulated.stride(),
             storage_offset=simulated.storage_offset(),
             dtype=simulated.dtype,
-            device=torch.device("sim", 0),
+            device=_device(),
         )
         self.hold(simulated)
-        self.buffer = buffer
+        self.lease = lease
         return self
 
     def hold(self, simulated: torch.Tensor) -> None:
         """Takes `simulated` as the tensor behind the shell."""
         self.simulated = simulated
         self.signature = (simulated.dtype, simulated.shape, simulated.stride())
+
+    @property
+    def buffer(self) -> Buffer:
+        """The allocation it lies in, shared with its views."""
+        return self.lease.buffer
 
     @property
     def data(self) -> torch.Tensor:
@@ -59,7 +71,7 @@ class SimTensor(torch.Tensor):
             raise TypeError(f"sim: a tensor on {value.device} as the data of a tensor on sim: move it to sim first")
         torch.Tensor.data.__set__(self, value)  # type: ignore[attr-defined]
         self.hold(value.simulated)
-        self.buffer = value.buffer
+        self.lease = value.lease
 
     __torch_function__ = torch._C._disabled_torch_function_impl  # type: ignore[assignment]
 
@@ -100,9 +112,9 @@ class SimTensor(torch.Tensor):
         return self.simulated.data_ptr()
 
     def record_stream(self, stream: Stream) -> None:  # type: ignore[override]
-        """Tells the allocator that `stream` uses this memory too, so that it is not handed on before that use is
-        over."""
-        self.buffer.recorded.add(stream.stream_id)
+        """Tells the allocator that `stream` uses this memory too: when its last tensor is gone, it is not handed on
+        before all that is then queued on `stream` has run."""
+        self.lease.record_stream(stream.stream_id)
 
     def untyped_storage(self) -> torch.UntypedStorage:
         """Raises: the bytes belong to the device."""

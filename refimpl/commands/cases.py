@@ -1,0 +1,57 @@
+"""Stream programs that a command is given: from files, or one case of them, with a word of progress on a terminal."""
+
+import argparse
+import sys
+from typing import TYPE_CHECKING
+
+from refimpl.commands.check import named, read
+from refimpl.program.errors import UserError, printable
+
+if TYPE_CHECKING:
+    from refimpl.program import Program
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the files, and which of their cases."""
+    parser.add_argument(
+        "files",
+        nargs="+",
+        metavar="FILE",
+        help="stream programs as JSON: one program, or a list of cases; - is standard input",
+    )
+    parser.add_argument("--case", metavar="ID", help="only the program with this id")
+
+
+def programs(args: argparse.Namespace) -> list["Program"]:
+    """All programs of the files, or those that have the id.
+
+    Raises:
+        UserError: no program has it.
+    """
+    found = [program for file in args.files for program in read(file)]
+    if args.case is None:
+        return found
+    chosen = [program for program in found if program.id == args.case]
+    if not chosen:
+        where = ", ".join(map(named, args.files))
+        ids = [program.id for program in found]
+        some = ", ".join(ids[:5]) + (f" and {len(ids) - 5} more" if len(ids) > 5 else "")
+        raise UserError(f"{where}: no case {args.case!r}; there are {some or 'none'}")
+    return chosen
+
+
+class Progress:
+    """One line on stderr that rewrites itself; nothing where that is no terminal."""
+
+    def __init__(self) -> None:
+        self._shown = sys.stderr is not None and sys.stderr.isatty()
+
+    def say(self, words: str) -> None:
+        """Show these words in place of the last."""
+        if self._shown:
+            print(f"\r\x1b[K{printable(words)}", end="", file=sys.stderr, flush=True)
+
+    def clear(self) -> None:
+        """Leave the line empty for what is printed next."""
+        if self._shown:
+            print("\r\x1b[K", end="", file=sys.stderr, flush=True)

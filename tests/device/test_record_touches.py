@@ -1,0 +1,200 @@
+"""Which bytes a recording says are touched: by index tensors, by statements, and by neither."""
+
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
+
+import pytest
+import torch
+
+import refimpl
+from refimpl.order import check
+from refimpl.program import GraphLaunch, Launch, Range, Verdict
+
+
+def written(program: Any, buf: str) -> list[Range]:
+    return [r for op in program.ops if isinstance(op, Launch) for r in op.writes if r.buf == buf]
+
+
+def even_rows() -> torch.Tensor:
+    return torch.arange(0, 8, 2, device="sim")
+
+
+WRITES: dict[str, Callable[[torch.Tensor, torch.Tensor], object]] = {
+    "index_put_": lambda table, rows: table.index_put_((rows,), torch.ones(4, 4, device="sim")),
+    "setitem": lambda table, rows: table.__setitem__(rows, 1.0),
+    "cells": lambda table, rows: table.__setitem__((rows, torch.zeros_like(rows)), 1.0),
+    "index_copy_": lambda table, rows: table.index_copy_(0, rows, torch.ones(4, 4, device="sim")),
+    "index_add_": lambda table, rows: table.index_add_(0, rows, torch.ones(4, 4, device="sim")),
+    "index_fill_": lambda table, rows: table.index_fill_(0, rows, 1.0),
+    "scatter_": lambda table, rows: table.scatter_(0, rows.view(4, 1).expand(4, 4), 1.0),
+    "scatter_add_": lambda table, rows: table.scatter_add_(
+        0, rows.view(4, 1).expand(4, 4), torch.ones(4, 4, device="sim")
+    ),
+}
+READS: dict[str, Callable[[torch.Tensor, torch.Tensor], object]] = {
+    "getitem": lambda table, rows: table[rows],
+    "index_select": lambda table, rows: table.index_select(0, rows),
+    "gather": lambda table, rows: table.gather(0, rows.view(4, 1).expand(4, 4)),
+    "embedding": lambda table, rows: torch.nn.functional.embedding(rows, table),
+}
+
+
+@pytest.mark.parametrize("write", WRITES.values(), ids=WRITES)
+@pytest.mark.parametrize("read", READS.values(), ids=READS)
+@pytest.mark.parametrize("shift", [0, 1])
+@pytest.mark.parametrize("write_first", [True, False])
+def test_indexed_rows_race_where_they_meet_and_nowhere_else(
+    dev: Any, write: Any, read: Any, shift: int, write_first: bool
+) -> None:
+    table, rows, side = torch.zeros(9, 4, device="sim"), even_rows(), dev.Stream()
+    others = rows + shift
+    dev.synchronize()
+
+    def on_side() -> None:
+        with dev.stream(side):
+            read(table, others)
+
+    with refimpl.record("sim") as program:
+        if not write_first:
+            on_side()
+        write(table, rows)
+        if write_first:
+            on_side()
+    assert check(program).verdict is (Verdict.OK if shift else Verdict.RACE)
+    assert program.widened == ()
+
+
+def test_the_index_is_looked_up_when_the_op_runs_and_not_when_it_is_issued(dev: Any) -> None:
+    table, rows = torch.zeros(8, 4, device="sim"), torch.zeros(1, dtype=torch.int64, device="sim")
+    dev.synchronize()
+    with refimpl.record("sim") as program:
+        program.name(table, "table")
+        rows.fill_(3)
+        table[rows] = 1.0
+        rows.fill_(5)
+        table[rows] = 1.0
+    assert [(r.off, r.len) for r in written(program, "table")] == [(48, 16), (80, 16)]
+
+
+def test_a_replay_looks_its_index_up_anew(dev: Any) -> None:
+    table, rows, graph = (
+        torch.zeros(8, 4, device="sim"),
+        torch.zeros(1, dtype=torch.int64, device="sim"),
+        dev.CUDAGraph(),
+    )
+    with dev.graph(graph):
+        table[rows] = 1.0
+    with refimpl.record("sim") as program:
+        program.name(table, "table")
+        for row in (2, 6):
+            rows.fill_(row)
+            graph.replay()
+    launches = [op for op in program.ops if isinstance(op, GraphLaunch)]
+    found = [[r.off for node in op.nodes for r in node.writes if r.buf == "table"] for op in launches]
+    assert found == [[32], [96]]
+
+
+def test_a_statement_stands_in_for_the_schema_of_the_tensors_it_names(dev: Any) -> None:
+    table, other, rows = torch.zeros(8, 4, device="sim"), torch.ones(8, 4, device="sim"), even_rows()
+    dev.synchronize()
+    with refimpl.record("sim") as program:
+        program.name(table, "table")
+        program.name(other, "other")
+        with refimpl.touches(writes=[(table, rows, slice(0, 1))]):
+            table.add_(other)
+            other.mul_(2)
+    add, mul = program.ops
+    assert isinstance(add, Launch)
+    assert isinstance(mul, Launch)
+    assert add.writes == (Range("table", 0, 4, 4, 32),)
+    assert add.reads == (Range("other", 0, 128),)
+    assert (mul.reads, mul.writes) == ((Range("other", 0, 128),),) * 2
+
+
+def test_a_statement_names_a_view_s_memory_too(dev: Any) -> None:
+    table = torch.zeros(8, 4, device="sim")
+    dev.synchronize()
+    with refimpl.record("sim") as program:
+        program.name(table, "table")
+        with refimpl.touches(writes=[(table, 3)]):
+            table[2:5].fill_(1)
+    assert written(program, "table") == [Range("table", 48, 16)]
+
+
+def test_the_innermost_statement_of_a_tensor_holds(dev: Any) -> None:
+    table = torch.zeros(8, 4, device="sim")
+    dev.synchronize()
+    with refimpl.record("sim") as program:
+        program.name(table, "table")
+        with refimpl.touches(writes=[table[0]]), refimpl.touches(writes=[table[1], (table, 3)]):
+            table.fill_(1)
+    assert written(program, "table") == [Range("table", 16, 16), Range("table", 48, 16)]
+
+
+def test_a_stated_launch_is_one_op_whether_an_operator_is_seen_or_not(dev: Any) -> None:
+    table, out, rows = torch.zeros(8, 4, device="sim"), torch.zeros(4, 4, device="sim"), even_rows()
+    dev.synchronize()
+    with refimpl.record("sim") as program:
+        for thing, name in ((table, "table"), (out, "out"), (rows, "rows")):
+            program.name(thing, name)
+        for seen in (False, True):
+            with refimpl.touches(reads=[(table, rows), rows], writes=[out], launch="gather_rows"):
+                if seen:
+                    out.copy_(table[rows] * 2)
+    unseen, seen_op = program.ops
+    assert isinstance(unseen, Launch)
+    assert isinstance(seen_op, Launch)
+    assert unseen.name == seen_op.name == "gather_rows"
+    assert unseen.reads == (Range("table", 0, 16, 4, 32), Range("rows", 0, 32))
+    assert unseen.writes == (Range("out", 0, 64),)
+    assert (seen_op.reads, seen_op.writes) == (unseen.reads, unseen.writes)
+
+
+def test_a_stated_launch_is_a_node_of_a_graph(dev: Any) -> None:
+    table, row, graph = (
+        torch.zeros(8, 4, device="sim"),
+        torch.zeros(1, dtype=torch.int64, device="sim"),
+        dev.CUDAGraph(),
+    )
+    with dev.graph(graph), refimpl.touches(writes=[(table, row)], launch="kernel"):
+        pass
+    with refimpl.record("sim") as program:
+        program.name(table, "table")
+        row.fill_(4)
+        graph.replay()
+    launch = program.ops[-1]
+    assert isinstance(launch, GraphLaunch)
+    (node,) = launch.nodes
+    assert (node.name, node.writes) == ("kernel", (Range("table", 64, 16),))
+
+
+def test_a_stated_launch_changes_no_time_and_no_order_whether_recorded_or_not(dev: Any) -> None:
+    def run() -> tuple[float, str]:
+        with dev.schedule(dev.Adversary(seed=3)) as schedule:
+            x = torch.zeros(4, device="sim")
+            with dev.stream(dev.Stream(stream_id=4)), refimpl.touches(writes=[x], launch="kernel"):
+                pass
+            x.add_(1)
+            x.cpu()
+            return dev.host_clock_us(), schedule.id
+
+    plain = run()
+    with refimpl.record("sim"):
+        assert run() == plain
+
+
+def test_an_entry_that_is_no_tensor_is_an_error() -> None:
+    with pytest.raises(TypeError, match=r"touches\(reads=…\): 'rows'"):
+        refimpl.touches(reads=["rows"])  # type: ignore[list-item]
+
+
+def test_an_op_that_never_ran_counts_the_whole_table_and_says_so(dev: Any) -> None:
+    table, rows = torch.zeros(8, 4, device="sim"), even_rows()
+    dev.synchronize()
+    with suppress(ZeroDivisionError), refimpl.record("sim") as program:
+        program.name(table, "table")
+        table[rows] = 1.0
+        1 / 0  # noqa: B018
+    assert written(program, "table") == [Range("table", 0, 128)]
+    assert [line.partition(" at ")[0] for line in program.widened] == ["index_put_ of table"]
