@@ -5,7 +5,7 @@ import json
 import sys
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from refimpl.program.errors import UserError
 
@@ -15,23 +15,36 @@ if TYPE_CHECKING:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare where the figures go, how long to measure, and the prediction."""
-    parser.add_argument("-o", dest="file", type=Path, default=Path("calibration.json"), metavar="FILE",
-                        help="where to write the figures (default: %(default)s)")  # fmt: skip
+    parser.add_argument(
+        "-o",
+        dest="file",
+        type=Path,
+        default=Path("calibration.json"),
+        metavar="FILE",
+        help="where to write the figures (default: %(default)s)",
+    )
     parser.add_argument("--quick", action="store_true", help="fewer rounds for the host's figures")
-    parser.add_argument("--json", action="store_true", help="print what is written rather than a table")
+    parser.add_argument("--loop", metavar="NAME", help="then measure the first chapter's loop into results/NAME.json")
     parser.add_argument(
         "--predict",
         metavar="CALIBRATION",
-        help="measure nothing: predict the first chapter's loop with this calibration, a name such as h200 or a file, "
-        "and compare with its measurement",
+        help="measure nothing: predict that loop with a calibration, a name such as h200 or a file, and compare",
     )
-    parser.add_argument("--save", metavar="NAME", help="with --predict: also write results/NAME.json")
+    parser.add_argument("--measured", metavar="NAME", help="compare with results/NAME.json (default: overlap_loop)")
+    parser.add_argument("--save", metavar="NAME", help="write the comparison into results/NAME.json too")
+    parser.add_argument("--json", action="store_true", help="print JSON rather than a table")
 
 
 def run(args: argparse.Namespace) -> int:
     """Measure and write, or predict and compare."""
-    if args.save and not args.predict:
-        raise UserError("--save is for --predict: name the file of a calibration with -o")
+    from refimpl.lessons import results
+
+    if args.predict and args.loop:
+        raise UserError("--loop measures on a GPU and --predict measures nothing: give one of them")
+    if not args.predict and (args.save or args.measured):
+        raise UserError("--save and --measured are for --predict: name the file of a calibration with -o")
+    for name in filter(None, (args.loop, args.measured, args.save)):
+        results.file_of(name)  # refused now rather than after the measurement
     return _predict(args) if args.predict else _measure(args)
 
 
@@ -46,17 +59,33 @@ def _measure(args: argparse.Namespace) -> int:
     from refimpl.device.calibration.calibrate import calibrate
     from refimpl.lessons import predict_overlap
 
-    regions = predict_overlap.regions()
-    calibration = calibrate("cuda", _origin(quick=args.quick), regions, QUICK if args.quick else FULL)
+    step = predict_overlap.captured_step()
+    amount = QUICK if args.quick else FULL
+    calibration = calibrate("cuda", _origin(args), predict_overlap.regions(step), amount)
     calibration.save(args.file)
     print(f"wrote {args.file}", file=sys.stderr)
     print(json.dumps(calibration.to_json(), indent=1) if args.json else _table(calibration))
+    if args.loop:
+        _measure_loop(args.loop, predict_overlap.measured_loop(step), calibration)
     return 0
 
 
-def _origin(quick: bool) -> dict[str, str]:
+def _measure_loop(name: str, rows: list[dict[str, Any]], calibration: "Calibration") -> None:
+    from refimpl.lessons import predict_overlap, results
+
+    origin = {field: calibration.origin[field] for field in ("device", "driver", "torch", "command")}
+    print(f"wrote {results.write(name, {'rows': rows}, **origin)}", file=sys.stderr)
+    print(
+        f"the host's calls took up to {predict_overlap.unsteadiness(rows):.2f} times as long in one run of the loop as "
+        "in another",
+        file=sys.stderr,
+    )
+
+
+def _origin(args: argparse.Namespace) -> dict[str, str]:
     from refimpl.lessons import provenance
 
+    options = (" --quick" if args.quick else "") + (f" --loop {args.loop}" if args.loop else "")
     machine = provenance.this_machine()
     return {
         "device": machine.device,
@@ -65,7 +94,7 @@ def _origin(quick: bool) -> dict[str, str]:
         "python": machine.python,
         "processor": provenance.processor(),
         "date": machine.date,
-        "command": "python -m refimpl calibrate" + (" --quick" if quick else ""),
+        "command": f"python -m refimpl calibrate{options}",
     }
 
 
@@ -78,9 +107,8 @@ def _table(calibration: "Calibration") -> str:
 
 
 def _row(name: str, sample: "Sample") -> dict[str, object]:
-    row = asdict(sample)
-    return {"figure": name, **{key: f"{row[key]:.4g}" for key in ("median", "p10", "p90")}, "n": sample.n,
-            "unit": sample.unit}  # fmt: skip
+    spread = {key: f"{getattr(sample, key):.4g}" for key in ("median", "p10", "p90")}
+    return {"figure": name, **spread, "n": sample.n, "unit": sample.unit}
 
 
 def _predict(args: argparse.Namespace) -> int:
@@ -88,25 +116,22 @@ def _predict(args: argparse.Namespace) -> int:
     from refimpl.device.calibration import load
     from refimpl.lessons import predict_overlap, results
 
-    if args.save:
-        results.file_of(args.save)  # refused now rather than after the prediction
-    calibration = load(args.predict)
-    comparisons = predict_overlap.against_the_chapter(calibration)
+    calibration, measured = load(args.predict), results.load(args.measured or predict_overlap.MEASURED)
+    if "rows" not in measured.data:
+        raise UserError(f"result {measured.name}: it has no rows of the loop; make them with calibrate --loop")
+    comparisons = predict_overlap.against(calibration, measured.data["rows"])
     rows = [asdict(comparison) for comparison in comparisons]
-    within = sum(comparison.within for comparison in comparisons)
+    found = {"measured": measured.name, "within": sum(c.within for c in comparisons), "of": len(rows), "rows": rows}
     if args.save:
-        file = results.write(
-            args.save,
-            {"calibrated": calibration.origin["date"], "within": within, "of": len(rows), "rows": rows},
-            device=f"the simulated device with the calibration of {calibration.origin['device']}",
-            driver=calibration.origin["driver"],
-            torch=calibration.origin["torch"],
-            command=f"python -m refimpl calibrate --predict {args.predict} --save {args.save}",
-        )
-        print(f"wrote {file}", file=sys.stderr)
+        origin = {field: calibration.origin[field] for field in ("driver", "torch")}
+        device = f"the simulated device with the calibration of {calibration.origin['device']}"
+        words = f"--measured {args.measured} " if args.measured else ""
+        command = f"python -m refimpl calibrate --predict {args.predict} {words}--save {args.save}"
+        print(f"wrote {results.write(args.save, found, device=device, command=command, **origin)}", file=sys.stderr)
     if args.json:
-        print(json.dumps({"rows": rows}, indent=1))
+        print(json.dumps(found, indent=1))
     else:
         print(tables.text(rows))
-        print(f"{within} of {len(rows)} within {predict_overlap.SHARE:.0%} or {predict_overlap.LEAST_US:g} us")
+        tolerance = f"{predict_overlap.SHARE:.0%} or {predict_overlap.LEAST_US:g} us, whichever is more"
+        print(f"{found['within']} of {len(rows)} are within {tolerance}")
     return 0

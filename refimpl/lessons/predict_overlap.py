@@ -1,7 +1,9 @@
 """Predicted against measured: the overlapped loop in virtual time, with a GPU's calibration, beside its run there.
 
 The calibration holds figures of single calls and of the captured step alone, so what the loop takes is a prediction.
-The host's time between calls, in the interpreter, is not modelled; it is part of the error.
+The host's time between calls, in the interpreter, is not modelled; it is part of the error. So is the host's own speed:
+where others share its cores, the same calls take up to three times as long from one second to the next. That is why the
+loop is measured in the same sitting as the calibration, and why ``unsteadiness`` says whether the host kept its speed.
 """
 
 from collections.abc import Mapping, Sequence
@@ -11,12 +13,14 @@ from typing import Any
 from refimpl import device as devices
 from refimpl.device.calibration import Calibration
 from refimpl.device.calibration.clocks import Call
-from refimpl.lessons import results
 from refimpl.lessons.captured_step import NANO, CapturedStep, shape_for
-from refimpl.lessons.measure_overlap import Row, measure
+from refimpl.lessons.measure_overlap import Row, measure, rows_json
 from refimpl.lessons.overlap import OverlapLoop
 
 REGION = "forward"
+MEASURED = "overlap_loop"
+"""The result that a prediction is compared with, unless another is named; ``rows`` are those of ``measure``."""
+LOOP_ROUNDS = 8
 SHARE, LEAST_US = 0.05, 20.0
 """How far a prediction may be from the measurement: this share of it, or these microseconds if they are more."""
 
@@ -47,12 +51,28 @@ class Comparison:
     within: bool
 
 
-def regions() -> dict[str, tuple[str, Call]]:
-    """What `calibrate` measures for this prediction, on the GPU present: the loop's captured step."""
-    shape = shape_for("cuda")
-    step = CapturedStep("cuda", shape)
+def captured_step() -> CapturedStep:
+    """The loop's captured step, on the GPU present."""
+    return CapturedStep("cuda", shape_for("cuda"))
+
+
+def regions(step: CapturedStep) -> dict[str, tuple[str, Call]]:
+    """What `calibrate` measures for this prediction: the step alone."""
+    shape = step.shape
     what = f"captured decode step, {shape.layers} layers, hidden {shape.hidden}, batch {shape.batch}, bfloat16"
     return {REGION: (what, step.replay)}
+
+
+def measured_loop(step: CapturedStep) -> list[dict[str, Any]]:
+    """The loop with this step, measured on the GPU present as the chapter does."""
+    return rows_json(measure(OverlapLoop("cuda", step), rounds=LOOP_ROUNDS))
+
+
+def unsteadiness(measured: Sequence[Mapping[str, Any]]) -> float:
+    """By how much the host's speed changed while the loop was measured: its longest time in calls per step over its
+    shortest, of all rows. Their calls are nearly the same, so on a steady host that is not much over one."""
+    calls_ms = [row["host_busy_ms"] - row["host_ms"] for row in measured]
+    return float(max(calls_ms) / min(calls_ms))
 
 
 def predict(calibration: Calibration, host_ms: Sequence[float]) -> list[Row]:
@@ -74,7 +94,7 @@ def compare(predicted: Sequence[Row], measured: Sequence[Mapping[str, Any]]) -> 
 
     Args:
         predicted: as ``predict`` gives them.
-        measured: rows of ``results/verify_done.json``.
+        measured: rows as ``rows_json`` gives them.
     """
     found = {(row["variant"], row["host_ms"]): row for row in measured}
     comparisons = []
@@ -85,9 +105,8 @@ def compare(predicted: Sequence[Row], measured: Sequence[Mapping[str, Any]]) -> 
     return comparisons
 
 
-def against_the_chapter(calibration: Calibration) -> list[Comparison]:
-    """The prediction for every row that the chapter measured, beside it."""
-    measured = results.load("verify_done").data["rows"]
+def against(calibration: Calibration, measured: Sequence[Mapping[str, Any]]) -> list[Comparison]:
+    """The prediction for every row that was measured, beside it."""
     return compare(predict(calibration, sorted({row["host_ms"] for row in measured})), measured)
 
 

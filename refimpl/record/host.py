@@ -73,5 +73,7 @@ class HostReads(TorchFunctionMode):
             if not self._tap.is_on_device(args[0]):
                 self._tap.touched(args[0], writes=False)
             elif func is torch.Tensor.tolist:
-                return args[0].cpu().tolist()
+                copied = args[0].cpu()
+                self._tap.touched(copied, writes=False)
+                return copied.tolist()
         return func(*args, **(kwargs or {}))

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from itertools import count
 from typing import Any
-from weakref import WeakKeyDictionary
 
 import torch
 
@@ -21,14 +21,13 @@ from refimpl.record.cuda_memory import HostMemory, device_memory, lane_of
 from refimpl.record.cuda_operators import CudaOperators
 from refimpl.record.host import HostReads
 from refimpl.record.names import Key
-from refimpl.record.serials import Serials
 from refimpl.record.tap import Tap
 from refimpl.record.work import Access, Buffer, HostKind, HostStep, Kind, Lane, Mark, Named, Work
 
-_serials = Serials()
-_marks: WeakKeyDictionary[Any, Mark] = WeakKeyDictionary()
-_graphs: WeakKeyDictionary[Any, CaptureNotes] = WeakKeyDictionary()
 _host = HostMemory()
+_serials = count(1)
+# Notes on an event or a graph lie in the object itself: PyTorch 2.11 leaves weak references to its events dangling.
+_MARK, _NOTES, _SERIAL = "_refimpl_mark", "_refimpl_notes", "_refimpl_serial"
 
 
 class CudaTap(Tap):
@@ -73,7 +72,7 @@ class CudaTap(Tap):
         if isinstance(thing, torch.cuda.Event):
             return "event", self.mark(thing).serial
         if isinstance(thing, torch.cuda.CUDAGraph):
-            return "graph", _serials.of(thing)
+            return "graph", _serial_of(thing)
         if isinstance(thing, torch.Stream):
             return "stream", lane_of(thing).key
         return ("buffer", self.buffer_of(thing).serial) if isinstance(thing, torch.Tensor) else None
@@ -127,9 +126,10 @@ class CudaTap(Tap):
 
     def mark(self, event: Any) -> Mark:
         """An event."""
-        found = _marks.get(event)
+        found: Mark | None = vars(event).get(_MARK)
         if found is None:
-            found = _marks[event] = Mark(_serials.of(event), shared=not self._joining)
+            found = Mark(_serial_of(event), shared=not self._joining)
+            setattr(event, _MARK, found)
         return found
 
     @contextmanager
@@ -182,17 +182,17 @@ class CudaTap(Tap):
     def capture_ended(self, graph: Any) -> None:
         """The capture ended well."""
         if self._capture is not None:
-            _graphs[graph] = self._capture
+            setattr(graph, _NOTES, self._capture)
         self._capture = None
 
     def capture_failed(self, graph: Any) -> None:
         """The graph holds nothing."""
         self._capture = None
-        _graphs.pop(graph, None)
+        vars(graph).pop(_NOTES, None)
 
     def launching(self, graph: Any) -> None:
         """Raises if nothing is known of the graph."""
-        if graph not in _graphs:
+        if _NOTES not in vars(graph):
             raise RuntimeError(
                 "record: a graph is launched that was captured outside of any recording, so nobody knows what its "
                 "nodes touch: capture it inside `with refimpl.record()`, in this recording or an earlier one"
@@ -200,14 +200,15 @@ class CudaTap(Tap):
 
     def graph_launched(self, graph: Any) -> None:
         """A graph was launched on the current stream."""
-        works, after, cells = _graphs[graph].instantiate()
+        notes: CaptureNotes = vars(graph)[_NOTES]
+        works, after, cells = notes.instantiate()
         slots = {}
         for one, index in cells:
             for held in held_of(index):
                 if held not in slots and self._log is not None:
                     slots[held] = self._log.keep_held(held)
             self._open.append((one, _mapped(index, lambda part: slots.get(part, part))))
-        self.launched(_serials.of(graph), _current(), works, after)
+        self.launched(_serial_of(graph), _current(), works, after)
 
     def stated_launch(self, statement: Statement) -> None:
         """A launch that no operator shows."""
@@ -278,6 +279,15 @@ class _Listener(Listener):
 
     def launched(self, statement: Statement) -> None:
         self._tap.stated_launch(statement)
+
+
+def _serial_of(thing: Any) -> int:
+    """A number for an event or a graph."""
+    found: int | None = vars(thing).get(_SERIAL)
+    if found is None:
+        found = next(_serials)
+        setattr(thing, _SERIAL, found)
+    return found
 
 
 def _current() -> Lane:

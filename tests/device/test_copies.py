@@ -1,7 +1,9 @@
 """Copies between host and device: which block the host, and when the bytes move."""
 
+from collections.abc import Callable
 from typing import Any
 
+import pytest
 import torch
 
 from refimpl import device
@@ -122,3 +124,70 @@ def test_a_number_written_through_a_boolean_mask_leaves_the_host_free(dev: Any) 
     x[x < 0] = 5
     assert dev.host_clock_us() - begin < 500
     assert x.tolist() == [1, 5]
+
+
+Call = Callable[[torch.Tensor, torch.Tensor, torch.Tensor], Any]
+FREE: dict[str, Call] = {
+    "rows": lambda x, rows, table: table[rows],
+    "cells": lambda x, rows, table: table[rows, 0],
+    "write rows": lambda x, rows, table: table.__setitem__(rows, 1.0),
+    "write cells": lambda x, rows, table: table.__setitem__((rows, 0), x[:2]),
+    "index_put": lambda x, rows, table: table.index_put_((rows,), table[:2] + 1, accumulate=True),
+    "index_copy": lambda x, rows, table: table.index_copy_(0, rows, table[:2] + 1),
+    "gather": lambda x, rows, table: x.gather(0, rows),
+    "scatter": lambda x, rows, table: x.scatter_(0, rows, 1.0),
+    "masked_fill": lambda x, rows, table: x.masked_fill_(x > 0, 1),
+    "a number through a mask": lambda x, rows, table: x.__setitem__(x > 0, 1),
+    "where": lambda x, rows, table: torch.where(x > 0, x, 0),
+    "embedding": lambda x, rows, table: torch.nn.functional.embedding(rows, table),
+    "topk and sort": lambda x, rows, table: (x.topk(2), x.sort(), x.argsort()),
+    "multinomial": lambda x, rows, table: torch.multinomial(x.softmax(0), 2),
+    "attention": lambda x, rows, table: torch.nn.functional.scaled_dot_product_attention(*[x.view(1, 1, 2, 2)] * 3),
+    "cumsum": lambda x, rows, table: x.cumsum(0),
+    "a factory": lambda x, rows, table: (
+        torch.zeros(3, device="sim"),
+        torch.arange(3, device="sim"),
+        torch.rand(3, device="sim"),
+    ),
+    "a number of the host": lambda x, rows, table: x.fill_(2.0).add_(torch.tensor(1.0)),
+}
+
+
+WAITING: dict[str, Call] = {
+    "item": lambda x, rows, table: x[0].item(),
+    "tolist": lambda x, rows, table: x.tolist(),
+    "cpu": lambda x, rows, table: x.cpu(),
+    "numpy": lambda x, rows, table: x.cpu().numpy(),
+    "printing": lambda x, rows, table: repr(x),
+    "a condition": lambda x, rows, table: bool(x[0] > 0),
+    "a slice by a value": lambda x, rows, table: x[: rows[0]],
+    "nonzero": lambda x, rows, table: x.nonzero(),
+    "a mask": lambda x, rows, table: x[x > 0],
+    "tensors through a mask": lambda x, rows, table: x.__setitem__(x > 0, torch.ones(4, device="sim")),
+    "masked_select": lambda x, rows, table: x.masked_select(x > 0),
+    "unique": lambda x, rows, table: x.unique(),
+    "equal": lambda x, rows, table: torch.equal(x, x),
+    "repeat_interleave": lambda x, rows, table: x.repeat_interleave(torch.ones_like(x, dtype=torch.int64)),
+    "bincount": lambda x, rows, table: rows.bincount(),
+}
+
+
+def operands() -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    x, rows = torch.tensor([1.0, 2.0, 3.0, 4.0], device="sim"), torch.tensor([1, 3], device="sim")
+    table = torch.zeros(4, 2, device="sim")
+    stalled(50_000)
+    return x, rows, table
+
+
+@pytest.mark.parametrize("call", FREE.values(), ids=FREE)
+def test_a_call_whose_result_has_a_known_shape_leaves_the_host_free(dev: Any, call: Call) -> None:
+    x, rows, table = operands()
+    call(x, rows, table)
+    assert dev.host_clock_us() < 5000
+
+
+@pytest.mark.parametrize("call", WAITING.values(), ids=WAITING)
+def test_a_call_whose_result_the_host_needs_blocks_it(dev: Any, call: Call) -> None:
+    x, rows, table = operands()
+    call(x, rows, table)
+    assert dev.host_clock_us() > 50_000

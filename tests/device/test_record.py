@@ -237,3 +237,12 @@ def test_what_was_queued_before_a_recording_has_run_when_it_begins(dev: Any) -> 
             with record("sim"), dev.stream(stream):
                 value += 1
             assert value.tolist() == [6.0] * 4
+
+
+def test_operators_are_seen_in_inference_mode(dev: Any) -> None:
+    layer, x = torch.nn.Linear(8, 8, device="sim"), torch.ones(2, 8, device="sim")
+    dev.synchronize()
+    with record("sim") as recording, torch.inference_mode():
+        recording.name(layer.weight, "weight")
+        layer(x).softmax(-1)
+    assert [r.buf for op in recording.ops if isinstance(op, Launch) for r in op.reads].count("weight") == 1

@@ -10,8 +10,14 @@ import torch
 
 import refimpl
 from refimpl import device
+from refimpl.fences import VerifyDone
+from refimpl.lessons.captured_step import NANO, CapturedStep
+from refimpl.lessons.overlap import OverlapLoop
+from refimpl.lessons.overlap_program import overlap_program
+from refimpl.lessons.record_overlap import outline as chapter_outline
 from refimpl.order import check
-from refimpl.program import Launch, Verdict, label
+from refimpl.program import Launch, Range, Verdict, label
+from refimpl.record import cuda_log
 from tests.conftest import ROOT
 from tests.device.hazards import BODIES
 from tests.device.snippets import SNIPPETS, outline, recorded
@@ -46,6 +52,45 @@ def test_one_text_gives_one_program_on_both_devices(name: str, dev: Any, on_sim:
     ]
     assert differs == []
     assert len(found) == len(on_sim[name])
+
+
+@pytest.mark.parametrize("fence", list(VerifyDone))
+def test_the_first_chapter_s_loop_does_on_a_gpu_what_its_drawn_program_says(fence: VerifyDone) -> None:
+    with refimpl.record("cuda"):
+        step = CapturedStep("cuda", NANO)
+    loop = OverlapLoop("cuda", step, max_steps=5)
+    loop.reset(5)
+    with refimpl.record("cuda") as recording:
+        for name in ("schedule", "forward", "copy"):
+            recording.name(getattr(loop, f"{name}_stream"), name)
+        for name in ("batch_lens", "results", "results_cpu"):
+            recording.name(getattr(loop, name), name)
+        recording.name(step.seq_lens, "seq_lens")
+        recording.name(step.new_seq_lens, "new_seq_lens")
+        for n, event in enumerate(loop.copy_done):
+            recording.name(event, f"copy_done {n}")
+        for n in range(5):
+            loop.iteration_overlap(fence, n, host_us=1000.0)
+        recording.name(loop.verify_done, "verify_done")
+    assert chapter_outline(recording.program()) == chapter_outline(overlap_program(fence))
+
+
+def test_a_kernel_that_no_operator_shows_is_one_launch_of_what_is_stated(dev: Any) -> None:
+    from tests.gpu.kernels import gather_rows
+
+    table, rows = torch.arange(64, dtype=torch.float32, device="cuda").view(16, 4), torch.tensor([9, 2], device="cuda")
+    out = torch.zeros(2, 4, device="cuda")
+    with refimpl.record("cuda") as recording:
+        for thing, name in ((table, "table"), (rows, "rows"), (out, "out")):
+            recording.name(thing, name)
+        with refimpl.touches(reads=[(table, rows), rows], writes=[out], launch="gather_rows"):
+            gather_rows(table, rows, out)
+    (launch,) = recording.ops
+    assert isinstance(launch, Launch)
+    assert launch.name == "gather_rows"
+    assert launch.reads == (Range("table", 32, 16, 2, 112), Range("rows", 0, 16))
+    assert launch.writes == (Range("out", 0, 32),)
+    assert out.tolist() == table[rows].tolist()
 
 
 @pytest.mark.parametrize("name", BODIES)
@@ -135,3 +180,26 @@ def test_training_is_recorded_with_the_backward_pass(dev: Any) -> None:
     assert any("mm" in op.name for op in launches)
     assert any(r.buf == "weight" for r in launches[-1].writes)
     assert check(recording).verdict is Verdict.OK
+
+
+def test_operators_are_seen_in_inference_mode(dev: Any) -> None:
+    layer, x = torch.nn.Linear(8, 8, device="cuda"), torch.ones(2, 8, device="cuda")
+    dev.synchronize()
+    with refimpl.record() as recording, torch.inference_mode():
+        recording.name(layer.weight, "weight")
+        layer(x).softmax(-1)
+    assert [r.buf for op in recording.ops if isinstance(op, Launch) for r in op.reads].count("weight") == 1
+    assert len(recording.ops) == 2
+
+
+def test_a_log_of_index_values_that_is_full_gets_more_room(dev: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cuda_log, "_CHUNK", 4)
+    table = torch.zeros(64, 4, device="cuda")
+    picks = [torch.tensor([n, n + 7], device="cuda") for n in range(9)]
+    dev.synchronize()
+    with refimpl.record("cuda") as recording:
+        for rows in picks:
+            table.index_fill_(0, rows, 1.0)
+    found = [op.writes[0] for op in recording.ops if isinstance(op, Launch)]
+    assert [(r.off, r.rows, r.stride) for r in found] == [(16 * n, 2, 112) for n in range(9)]
+    assert recording.widened == ()

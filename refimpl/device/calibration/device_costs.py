@@ -27,7 +27,7 @@ from refimpl.device.calibration.host_costs import graph_of
 from refimpl.device.calibration.values import Sample
 from refimpl.device.select import get
 
-CHAIN_HOLD_US, HOLD_US, STALL_US, IDLE_US = 20_000.0, 2000.0, 500.0, 300.0
+CHAIN_HOLD_US, HOLD_US, STALL_US = 20_000.0, 2000.0, 500.0
 REPLAYS = 10
 
 
@@ -89,7 +89,6 @@ def _latencies(device: str, dev: Any, amount: Amount, kernel_us: float) -> dict[
 
     def on_an_idle_device() -> float:
         dev.synchronize()
-        dev.host_work(IDLE_US)
         x.add_(1)
         begin = dev.host_clock_us()
         event.record()

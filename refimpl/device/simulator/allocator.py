@@ -29,9 +29,11 @@ from weakref import WeakSet
 
 import torch
 
-from refimpl.device.simulator.blocks import SMALL_BYTES, Block, FreeBlocks, Pool, Segment, layout_of, segment_bytes
+from refimpl.device.simulator.blocks import Block, Segment
 from refimpl.device.simulator.buffers import Buffer, Memory
+from refimpl.device.simulator.free_blocks import FreeBlocks, Pool
 from refimpl.device.simulator.graph_pools import GraphPools
+from refimpl.device.simulator.layouts import SMALL_BYTES, layout_of, segment_bytes
 from refimpl.device.simulator.ops import HostKind
 from refimpl.device.simulator.seen import Device
 from refimpl.device.simulator.usage import Usage
@@ -78,7 +80,7 @@ class DeviceMemory:
         self.graph_pools = GraphPools(lambda: self._pool(of_graphs=True), self._retire)
         self._waits: Waits[Block] = Waits(lambda id_: device.queue(id_).tail, per_stream=True)
         self._after_capture: list[Buffer] = []
-        self._returned: deque[Buffer] = deque()
+        self._returned: deque[Buffer | Pool] = deque()
         self._busy = False
         self.small, self.large, self.all = Usage(), Usage(), Usage()
         atexit.register(self._close)
@@ -137,8 +139,8 @@ class DeviceMemory:
             buffer.recorded |= {stream_id}
 
     def give_back(self, buffer: Buffer) -> None:
-        """The last tensor in an allocation is gone. Python may collect garbage while the lists are being changed, so
-        it may have to wait until they are whole."""
+        """The last tensor in an allocation is gone. Python may collect garbage while the lists are being changed: it
+        has to wait then until they are whole."""
         if self._busy:
             self._returned.append(buffer)
             return
@@ -151,12 +153,24 @@ class DeviceMemory:
             self._take_back()
 
     def _take_back(self) -> None:
+        with self._lists():
+            while self._returned:
+                back = self._returned.popleft()
+                if isinstance(back, Pool):
+                    self._release(back)
+                else:
+                    self._free(back)
+
+    @contextmanager
+    def _lists(self) -> Iterator[None]:
+        """Inside, the lists are being changed."""
         self._busy = True
         try:
-            while self._returned:
-                self._free(self._returned.popleft())
+            yield
         finally:
             self._busy = False
+        if self._returned:
+            self._take_back()
 
     def _free(self, buffer: Buffer) -> None:
         block = buffer.block
@@ -202,11 +216,13 @@ class DeviceMemory:
         done."""
         if self._after_capture or self._waits:
             self._device.refuse_in_capture("emptying the cache while freed blocks wait for a stream")
-            self._look()
+            with self._lists():
+                self._look()
             for op in self._waits.pending():
                 self._device.block(op, HostKind.STREAM_SYNCHRONIZE, op.queue)
+        with self._lists():
             self._look()
-        self._release(self._cache)
+            self._release(self._cache)
 
     def _release(self, pool: Pool) -> None:
         for home in pool.lists():
@@ -222,7 +238,9 @@ class DeviceMemory:
     def _retire(self, pool: Pool) -> None:
         """Nobody allocates from `pool` any more: its memory goes back to the system as it gets free."""
         pool.retired = True
-        self._release(pool)
+        self._returned.append(pool)
+        if not self._busy:
+            self._take_back()
 
     @contextmanager
     def fresh_cache(self) -> Iterator[None]:
@@ -233,9 +251,10 @@ class DeviceMemory:
         try:
             yield
         finally:
-            self._look()
-            for block in self._waits.all():
-                self._settle(block)
+            with self._lists():
+                self._look()
+                for block in self._waits.all():
+                    self._settle(block)
             self._retire(self._cache)
             self._cache, self._waits = cache, waits
 

@@ -3,7 +3,8 @@
 The engine keeps a stream guard while it runs a node, and the guard of a device written in Python calls Python when it
 is given up. With an exception under way that call fails, in C++ that may not fail, and the process ends. So an operator
 that the engine itself called hands back something that is no tensor; PyTorch then raises in C++, in words that quote
-it.
+it. The backward of an `autograd.Function` may raise as it likes. A hook of a tensor that raises is called by the engine
+alone, and ends the process.
 """
 
 from __future__ import annotations

@@ -1,75 +1,19 @@
-"""Blocks of memory: segments of the process's own memory, cut into blocks and put together again.
-
-The rules and the sizes are those of PyTorch's caching allocator for CUDA, without its options.
-
-Source: pytorch `c10/cuda/CUDACachingAllocator.cpp` (`round_size`, `get_allocation_size`, `get_free_block`,
-    `should_split`, `try_merge_blocks`).
-"""
+"""Segments of the process's own memory, and the blocks that they are cut into."""
 
 from __future__ import annotations
 
 import mmap
-from bisect import bisect_left, insort
-from functools import lru_cache
 from itertools import count
-from typing import NamedTuple
+from typing import TYPE_CHECKING
 
 import torch
 
-from refimpl.device.simulator.buffers import span
+from refimpl.device.simulator.layouts import Layout
 
-LEAST_BYTES = 512
-"""Every block's size is a multiple of this."""
-SMALL_BYTES = 1 << 20
-"""Requests up to this size are small, and have lists and segments of their own."""
-_SMALL_SEGMENT_BYTES = 2 << 20
-_LARGE_SEGMENT_BYTES = 20 << 20
-_OWN_SEGMENT_BYTES = 10 << 20
-_SEGMENT_STEP_BYTES = 2 << 20
+if TYPE_CHECKING:
+    from refimpl.device.simulator.free_blocks import FreeBlocks
+
 _segments, _blocks = count(1), count(1)
-
-
-def rounded(bytes_: int) -> int:
-    """The size of the block that a request of `bytes_` needs.
-
-    Example:
-        >>> rounded(1), rounded(512), rounded(513)
-        (512, 512, 1024)
-    """
-    return max(LEAST_BYTES, -(-bytes_ // LEAST_BYTES) * LEAST_BYTES)
-
-
-def segment_bytes(size: int) -> int:
-    """The size of the segment that is made for a block of `size` bytes, where no free one fits."""
-    if size <= SMALL_BYTES:
-        return _SMALL_SEGMENT_BYTES
-    if size < _OWN_SEGMENT_BYTES:
-        return _LARGE_SEGMENT_BYTES
-    return -(-size // _SEGMENT_STEP_BYTES) * _SEGMENT_STEP_BYTES
-
-
-class Layout(NamedTuple):
-    """What a tensor needs of memory.
-
-    Args:
-        shape, stride, dtype: The tensor's.
-        elements, bytes: From its first to its last.
-        block_bytes: The size of the block.
-    """
-
-    shape: tuple[int, ...]
-    stride: tuple[int, ...]
-    dtype: torch.dtype
-    elements: int
-    bytes: int
-    block_bytes: int
-
-
-@lru_cache(maxsize=8192)
-def layout_of(shape: tuple[int, ...], stride: tuple[int, ...], dtype: torch.dtype) -> Layout:
-    """The layout of a tensor; the same object while it is remembered."""
-    elements, bytes_ = span(shape, stride, dtype)
-    return Layout(shape, stride, dtype, elements, bytes_, rounded(bytes_))
 
 
 class Segment:
@@ -157,7 +101,7 @@ class Block:
             return self._tensor
         part = self.segment.view[self.offset : self.offset + layout.bytes]
         tensor = torch.frombuffer(part, dtype=layout.dtype, count=layout.elements)
-        if layout.shape != (layout.elements,) or layout.stride != (1,):
+        if not layout.flat:
             tensor = tensor.as_strided(layout.shape, layout.stride)
         if not torch.is_inference_mode_enabled():
             self._layout, self._tensor = layout, tensor
@@ -174,120 +118,3 @@ class Block:
 
     def __repr__(self) -> str:
         return f"Block({self.serial}, segment {self.segment.serial} at {self.offset}, {self.bytes} bytes)"
-
-
-class FreeBlocks:
-    """The free blocks of one stream and one class of sizes, which never go to another.
-
-    Args:
-        pool: Whose list it is.
-        small: It is of the small class.
-    """
-
-    __slots__ = ("_entries", "pool", "small")
-
-    def __init__(self, pool: Pool, small: bool) -> None:
-        self.pool, self.small = pool, small
-        self._entries: list[tuple[int, int, int, Block]] = []
-
-    def take(self, size: int) -> Block | None:
-        """The smallest free block of `size` bytes or more, the first in memory where several are; what is too much of
-        it is cut off and stays free."""
-        entries = self._entries
-        at = bisect_left(entries, (size,))
-        if at == len(entries):
-            return None
-        block = entries.pop(at)[3]
-        block.free = False
-        rest = block.bytes - size
-        if rest >= LEAST_BYTES if self.small else rest > SMALL_BYTES:
-            self._cut(block, size)
-        return block
-
-    def add(self, segment: Segment) -> None:
-        """Makes all of a new segment free."""
-        block = segment.at(0)
-        block.bytes, block.home = segment.bytes, self
-        self._insert(block)
-
-    def give(self, block: Block) -> Block:
-        """Takes a block back, and puts it together with its free neighbours.
-
-        Returns:
-            The free block that has its bytes now.
-        """
-        after = block.next
-        if after is not None and after.free:
-            self._remove(after)
-            self._join(block, after)
-        before = block.previous
-        if before is not None and before.free:
-            self._remove(before)
-            self._join(before, block)
-            block = before
-        self._insert(block)
-        return block
-
-    def drop(self, block: Block) -> None:
-        """Lets go of a free block that is its whole segment."""
-        self._remove(block)
-        block.segment.release()
-
-    def blocks(self) -> list[Block]:
-        """The free blocks, the smallest first."""
-        return [entry[3] for entry in self._entries]
-
-    def _cut(self, block: Block, size: int) -> None:
-        rest = block.segment.at(block.offset + size)
-        rest.bytes, rest.home = block.bytes - size, self
-        rest.previous, rest.next = block, block.next
-        if block.next is not None:
-            block.next.previous = rest
-        block.next, block.bytes = rest, size
-        self._insert(rest)
-
-    def _join(self, block: Block, after: Block) -> None:
-        block.bytes += after.bytes
-        block.next = after.next
-        if after.next is not None:
-            after.next.previous = block
-        after.previous = after.next = None
-
-    def _insert(self, block: Block) -> None:
-        block.free = True
-        insort(self._entries, (block.bytes, block.segment.serial, block.offset, block))
-
-    def _remove(self, block: Block) -> None:
-        block.free = False
-        del self._entries[bisect_left(self._entries, (block.bytes, block.segment.serial, block.offset))]
-
-
-class Pool:
-    """The free lists of one origin of memory: the device's cache, or what a graph's captures allocate from.
-
-    Args:
-        of_graphs: Captures allocate from it, and replays use all of it again.
-    Attributes:
-        retired: Nobody allocates from it any more, so what is free of it goes back to the system.
-        uses: Graphs that allocate from it, or have.
-    """
-
-    __slots__ = ("__weakref__", "_large", "_small", "of_graphs", "retired", "uses")
-
-    def __init__(self, of_graphs: bool) -> None:
-        self.of_graphs = of_graphs
-        self._small: dict[int, FreeBlocks] = {}
-        self._large: dict[int, FreeBlocks] = {}
-        self.retired, self.uses = False, 0
-
-    def free(self, stream_id: int, small: bool) -> FreeBlocks:
-        """The list of a stream and a class of sizes."""
-        lists = self._small if small else self._large
-        found = lists.get(stream_id)
-        if found is None:
-            found = lists[stream_id] = FreeBlocks(self, small)
-        return found
-
-    def lists(self) -> list[FreeBlocks]:
-        """All its lists."""
-        return [*self._small.values(), *self._large.values()]

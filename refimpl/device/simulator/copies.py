@@ -41,26 +41,23 @@ def _to_device(target: SimTensor, source: torch.Tensor, non_blocking: bool) -> N
         raise NotImplementedError("sim: a copy of a meta tensor, which has no values: make one on sim with empty_like")
     if not non_blocking:
         DEVICE.refuse_in_capture("a copy from the host without non_blocking=True")
-    into = target.simulated
-    if DEVICE.host_buffers.of(source).memory is Memory.PAGEABLE:
+    into, buffer = target.simulated, DEVICE.host_buffers.of(source)
+    if buffer.memory is Memory.PAGEABLE:
         held = source.clone()
         DEVICE.staging(DEVICE.costs.staging(source.nbytes))
     else:
-        held = DEVICE.pinned.borrowed(source)
-        if non_blocking:
-            DEVICE.pinned.record_copy(source)
+        held = DEVICE.pinned.lend(source, buffer, non_blocking)
     op = _issue("copy H2D", DEVICE.costs.h2d(source.nbytes), Move(into, held), target, source)
     if not non_blocking:
         block(op)
 
 
 def _to_host(target: torch.Tensor, source: SimTensor, non_blocking: bool) -> None:
-    asynchronous = non_blocking and DEVICE.host_buffers.of(target).memory is Memory.PINNED
+    buffer = DEVICE.host_buffers.of(target)
+    asynchronous = non_blocking and buffer.memory is Memory.PINNED
     if not asynchronous:
         DEVICE.refuse_in_capture("a copy to the host that is not to pinned memory with non_blocking=True")
-    out_of, into = source.simulated, DEVICE.pinned.borrowed(target)
-    if asynchronous:
-        DEVICE.pinned.record_copy(target)
+    out_of, into = source.simulated, DEVICE.pinned.lend(target, buffer, asynchronous)
     op = _issue("copy D2H", DEVICE.costs.d2h(source.nbytes), Move(into, out_of), target, source)
     if not asynchronous:
         block(op)

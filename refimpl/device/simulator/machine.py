@@ -185,7 +185,7 @@ class Machine:
         cost_us: float | None = None,
     ) -> None:
         """The host blocks until `op` has run."""
-        self.refuse_in_capture(kind.value)
+        self.refuse_in_capture(kind.words)
         start = self.host_us
         self.host_us += self.costs.synchronize_us if cost_us is None else cost_us
         self._wait_for([] if op is None else [op])
@@ -193,7 +193,7 @@ class Machine:
 
     def ask(self, op: Op | None, kind: HostKind, queue: Queue | None = None, event: object = None) -> bool:
         """The host asks whether `op` has run, and goes on."""
-        self.refuse_in_capture(kind.value)
+        self.refuse_in_capture(kind.words)
         start = self.host_us
         self.host_us += self.costs.query_us
         if op is not None and not op.done:

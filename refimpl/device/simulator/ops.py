@@ -169,6 +169,11 @@ class HostKind(Enum):
     WORK = "host_work"
     STAGING = "staging"
 
+    @property
+    def words(self) -> str:
+        """Its name in a sentence: "event synchronize"."""
+        return self.value.replace("sync", "synchronize").replace("_", " ")
+
 
 @dataclass(frozen=True)
 class HostStep:

@@ -24,7 +24,8 @@ import torch
 from torch.utils._mode_utils import no_dispatch
 
 from refimpl.device.simulator.blocks import Block, Segment
-from refimpl.device.simulator.buffers import Buffer, HostBuffers, Memory, span
+from refimpl.device.simulator.buffers import Buffer, HostBuffers, Memory
+from refimpl.device.simulator.layouts import layout_of
 from refimpl.device.simulator.seen import Device
 from refimpl.device.simulator.waits import Waits
 
@@ -70,29 +71,30 @@ class PinnedMemory:
             shape, stride, dtype: Of the tensor.
             values: What it holds instead, put there before anybody knows the buffer.
         """
-        with no_dispatch():
-            elements, bytes_ = span(shape, stride, dtype)
-            tensor = torch.empty_strided((0,) if elements else shape, (1,) if elements else stride, dtype=dtype)
-            block = self._block(bytes_) if elements else None
-            buffer = Buffer(bytes_, Memory.PINNED, block=block)
-            if block is not None:
-                lease = _lease_type(block.bytes).from_buffer(block.segment.view)
-                lease.pinned, lease.buffer = self, buffer
-                storage = torch.frombuffer(lease, dtype=dtype, count=elements).untyped_storage()
-                tensor.set_(storage, 0, shape, stride)
-            if values is not None:
-                tensor.copy_(values)
+        layout = layout_of(shape, stride, dtype)
+        if not layout.elements:
+            empty = torch.empty_strided(shape, stride, dtype=dtype, device="cpu")
+            self._known.pinned(empty, Buffer(0, Memory.PINNED))
+            return empty
+        block = self._block(layout.bytes)
+        buffer = Buffer(layout.bytes, Memory.PINNED, block=block)
+        lease = _lease_type(block.bytes).from_buffer(block.segment.view)
+        lease.pinned, lease.buffer = self, buffer
+        tensor = torch.frombuffer(lease, dtype=dtype, count=layout.elements)
+        if not layout.flat:
+            tensor = torch.empty(0, dtype=dtype, device="cpu").set_(tensor.untyped_storage(), 0, shape, stride)
+        if values is not None:
+            tensor.copy_(values)
         self._known.pinned(tensor, buffer)
-        if block is not None:
-            for observer in self._device.observers:
-                observer.on_allocate(buffer)
+        for observer in self._device.observers:
+            observer.on_allocate(buffer)
         return tensor
 
     def copy_of(self, values: torch.Tensor) -> torch.Tensor:
         """A copy of a CPU tensor in pinned memory."""
         with no_dispatch():
             like = torch.empty_like(values, device="meta")
-        return self.allocate(tuple(like.shape), like.stride(), values.dtype, values)
+            return self.allocate(tuple(like.shape), like.stride(), values.dtype, values)
 
     def _block(self, bytes_: int) -> PinnedBlock:
         size = 1 << (bytes_ - 1).bit_length()
@@ -106,12 +108,27 @@ class PinnedMemory:
         except IndexError:
             return PinnedBlock(size, self._cache)
 
-    def record_copy(self, tensor: torch.Tensor) -> None:
-        """The current stream copies from or to `tensor` and the host goes on: its block, if it is pinned, waits for
-        that when it is freed."""
-        buffer = self._known.known(tensor)
-        if buffer is not None and buffer.block is not None:
+    def lend(self, tensor: torch.Tensor, buffer: Buffer, non_blocking: bool) -> torch.Tensor:
+        """The memory of a pinned tensor for a copy on the current stream, which does not keep its block from being
+        freed.
+
+        Args:
+            tensor: The tensor.
+            buffer: The buffer it lies in.
+            non_blocking: The host goes on: the block waits for the copy when it is freed.
+        """
+        block = buffer.block
+        if block is None:
+            return tensor
+        if non_blocking:
             buffer.recorded |= {self._device.current.id}
+        dtype, offset = tensor.dtype, tensor.storage_offset()
+        if not (offset or tensor.is_conj() or tensor.is_neg()):
+            return block.tensor(layout_of(tuple(tensor.shape), tensor.stride(), dtype))
+        flat = torch.frombuffer(block.segment.view[: buffer.bytes], dtype=dtype, count=buffer.bytes // dtype.itemsize)
+        same = flat.as_strided(tensor.shape, tensor.stride(), offset)
+        same = same.conj() if tensor.is_conj() else same
+        return same._neg_view() if tensor.is_neg() else same
 
     def give_back(self, buffer: Buffer) -> None:
         """The last tensor in an allocation is gone."""
@@ -145,19 +162,6 @@ class PinnedMemory:
             self._waits.all()
             self._cache.clear()
             self._cache, self._waits = cache, waits
-
-    def borrowed(self, tensor: torch.Tensor) -> torch.Tensor:
-        """The memory of a pinned tensor, for the device: it does not keep the block from being freed."""
-        buffer = self._known.known(tensor)
-        if buffer is None or buffer.block is None:
-            return tensor
-        with no_dispatch():
-            bytes_ = tensor.untyped_storage().nbytes()
-            part = buffer.block.segment.view[:bytes_]
-            flat = torch.frombuffer(part, dtype=tensor.dtype, count=bytes_ // tensor.itemsize)
-            same = flat.as_strided(tensor.shape, tensor.stride(), tensor.storage_offset())
-            same = same.conj() if tensor.is_conj() else same
-            return same._neg_view() if tensor.is_neg() else same
 
 
 @cache

@@ -66,7 +66,8 @@ class Eager(_Drawn):
         if blocked:
             if self._random.random() >= 0.3:
                 needed = ancestors(blocked)
-                ready = [op for op in ready if op in needed]
+                # In a deadlock nothing that is needed is ready; the rest runs first, and then the deadlock is plain.
+                ready = [op for op in ready if op in needed] or ready
             return self._random.choice(ready)
         willing = [op for op in ready if self._random.random() < self._eagerness(op.queue.lane)]
         return self._random.choice(willing) if willing else None

@@ -118,7 +118,9 @@ def test_every_shipped_calibration_makes_a_model() -> None:
     ("words", "says"),
     [
         ([], "there is none that this PyTorch can use"),
-        (["--save", "mine"], "--save is for --predict"),
+        (["--save", "mine"], "--save and --measured are for --predict"),
+        (["--predict", "h200", "--loop", "mine"], "give one of them"),
+        (["--predict", "h200", "--measured", "bench_order"], "it has no rows of the loop"),
         (["--predict", "missing.json"], "missing.json: No such file"),
         (["--predict", "h200", "--save", "../out"], "a name has letters"),
     ],
