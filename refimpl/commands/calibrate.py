@@ -75,11 +75,11 @@ def _measure_loop(name: str, rows: list[dict[str, Any]], calibration: "Calibrati
 
     origin = {field: calibration.origin[field] for field in ("device", "driver", "torch", "command")}
     print(f"wrote {results.write(name, {'rows': rows}, **origin)}", file=sys.stderr)
-    print(
-        f"the host's calls took up to {predict_overlap.unsteadiness(rows):.2f} times as long in one run of the loop as "
-        "in another",
-        file=sys.stderr,
-    )
+    print(_steadiness(predict_overlap.unsteadiness(rows)), file=sys.stderr)
+
+
+def _steadiness(times: float) -> str:
+    return f"while the loop was measured the host's calls took up to {times:.2f} times as long in one row as in another"
 
 
 def _origin(args: argparse.Namespace) -> dict[str, str]:
@@ -117,11 +117,21 @@ def _predict(args: argparse.Namespace) -> int:
     from refimpl.lessons import predict_overlap, results
 
     calibration, measured = load(args.predict), results.load(args.measured or predict_overlap.MEASURED)
-    if "rows" not in measured.data:
+    loop = measured.data.get("rows", [])
+    if not loop or not all(isinstance(row, dict) and "host_busy_ms" in row for row in loop):
         raise UserError(f"result {measured.name}: it has no rows of the loop; make them with calibrate --loop")
-    comparisons = predict_overlap.against(calibration, measured.data["rows"])
+    comparisons = predict_overlap.against(calibration, loop)
     rows = [asdict(comparison) for comparison in comparisons]
-    found = {"measured": measured.name, "within": sum(c.within for c in comparisons), "of": len(rows), "rows": rows}
+    unsteadiness = predict_overlap.unsteadiness(loop)
+    found = {
+        "measured": measured.name,
+        "unsteadiness": round(unsteadiness, 3),
+        "within": sum(comparison.within for comparison in comparisons),
+        "of": len(rows),
+        "largest_step_share": predict_overlap.largest_step_share(comparisons),
+        "largest_blocked_us": predict_overlap.largest_blocked_us(comparisons),
+        "rows": rows,
+    }
     if args.save:
         origin = {field: calibration.origin[field] for field in ("driver", "torch")}
         device = f"the simulated device with the calibration of {calibration.origin['device']}"
@@ -134,4 +144,5 @@ def _predict(args: argparse.Namespace) -> int:
         print(tables.text(rows))
         tolerance = f"{predict_overlap.SHARE:.0%} or {predict_overlap.LEAST_US:g} us, whichever is more"
         print(f"{found['within']} of {len(rows)} are within {tolerance}")
+        print(_steadiness(unsteadiness))
     return 0

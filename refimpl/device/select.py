@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from functools import cache
 from typing import Any
 
 import torch
@@ -64,6 +65,12 @@ def get(name: str | torch.device) -> Any:
     if kind != "cuda":
         raise ValueError(f"device {name!r} is not known: use 'cuda' or 'sim'")
     refuse_cuda()
+    return _cuda()
+
+
+@cache
+def _cuda() -> Any:
+    """Looked for once: a loop asks for its device many times a step, and the driver's answer does not change."""
     if not torch.cuda.is_available():
         raise RuntimeError(
             "cuda: there is no GPU that this PyTorch can use: use refimpl.device.best(), which picks sim"

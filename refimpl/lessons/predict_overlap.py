@@ -75,6 +75,16 @@ def unsteadiness(measured: Sequence[Mapping[str, Any]]) -> float:
     return float(max(calls_ms) / min(calls_ms))
 
 
+def largest_step_share(comparisons: Sequence[Comparison]) -> float:
+    """By which share of what was measured the worst step time is off."""
+    return max(abs(c.error_share) for c in comparisons if c.figure == "step")
+
+
+def largest_blocked_us(comparisons: Sequence[Comparison]) -> float:
+    """By how many microseconds the worst blocked time is off; a share says little where nobody was blocked."""
+    return max(abs(c.error_us) for c in comparisons if c.figure == "blocked")
+
+
 def predict(calibration: Calibration, host_ms: Sequence[float]) -> list[Row]:
     """The chapter's measurement on the simulated device, which keeps the time of this calibration.
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from itertools import count
 from typing import Any
 
 import torch
@@ -18,6 +17,7 @@ from refimpl.record.cuda_calls import overheard
 from refimpl.record.cuda_graphs import CapturedCells, CaptureNotes, Index, held_of
 from refimpl.record.cuda_log import Held, IndexLog, Slot, held_in_capture, synchronize_blocking
 from refimpl.record.cuda_memory import HostMemory, device_memory, lane_of
+from refimpl.record.cuda_notes import Region, keep_notes, mark_of, notes_of, serial_of
 from refimpl.record.cuda_operators import CudaOperators
 from refimpl.record.host import HostReads
 from refimpl.record.names import Key
@@ -25,9 +25,6 @@ from refimpl.record.tap import Tap
 from refimpl.record.work import Access, Buffer, HostKind, HostStep, Kind, Lane, Mark, Named, Work
 
 _host = HostMemory()
-_serials = count(1)
-# Notes on an event or a graph lie in the object itself: PyTorch 2.11 leaves weak references to its events dangling.
-_MARK, _NOTES, _SERIAL = "_refimpl_mark", "_refimpl_notes", "_refimpl_serial"
 
 
 class CudaTap(Tap):
@@ -72,7 +69,7 @@ class CudaTap(Tap):
         if isinstance(thing, torch.cuda.Event):
             return "event", self.mark(thing).serial
         if isinstance(thing, torch.cuda.CUDAGraph):
-            return "graph", _serial_of(thing)
+            return "graph", serial_of(thing)
         if isinstance(thing, torch.Stream):
             return "stream", lane_of(thing).key
         return ("buffer", self.buffer_of(thing).serial) if isinstance(thing, torch.Tensor) else None
@@ -126,16 +123,12 @@ class CudaTap(Tap):
 
     def mark(self, event: Any) -> Mark:
         """An event."""
-        found: Mark | None = vars(event).get(_MARK)
-        if found is None:
-            found = Mark(_serial_of(event), shared=not self._joining)
-            setattr(event, _MARK, found)
-        return found
+        return mark_of(event, shared=not self._joining)
 
     @contextmanager
     def region(self, name: str) -> Iterator[None]:
         """What is issued inside has a name."""
-        outer, self._region = self._region, _Region(name)
+        outer, self._region = self._region, Region(name)
         try:
             yield
         finally:
@@ -182,17 +175,17 @@ class CudaTap(Tap):
     def capture_ended(self, graph: Any) -> None:
         """The capture ended well."""
         if self._capture is not None:
-            setattr(graph, _NOTES, self._capture)
+            keep_notes(graph, self._capture)
         self._capture = None
 
     def capture_failed(self, graph: Any) -> None:
         """The graph holds nothing."""
         self._capture = None
-        vars(graph).pop(_NOTES, None)
+        keep_notes(graph, None)
 
     def launching(self, graph: Any) -> None:
         """Raises if nothing is known of the graph."""
-        if _NOTES not in vars(graph):
+        if notes_of(graph) is None:
             raise RuntimeError(
                 "record: a graph is launched that was captured outside of any recording, so nobody knows what its "
                 "nodes touch: capture it inside `with refimpl.record()`, in this recording or an earlier one"
@@ -200,7 +193,9 @@ class CudaTap(Tap):
 
     def graph_launched(self, graph: Any) -> None:
         """A graph was launched on the current stream."""
-        notes: CaptureNotes = vars(graph)[_NOTES]
+        notes = notes_of(graph)
+        if notes is None:
+            return
         works, after, cells = notes.instantiate()
         slots = {}
         for one, index in cells:
@@ -208,7 +203,7 @@ class CudaTap(Tap):
                 if held not in slots and self._log is not None:
                     slots[held] = self._log.keep_held(held)
             self._open.append((one, _mapped(index, lambda part: slots.get(part, part))))
-        self.launched(_serial_of(graph), _current(), works, after)
+        self.launched(serial_of(graph), _current(), works, after)
 
     def stated_launch(self, statement: Statement) -> None:
         """A launch that no operator shows."""
@@ -259,11 +254,6 @@ class CudaTap(Tap):
             cells.settle(_mapped(index, log.values))
 
 
-class _Region:
-    def __init__(self, name: str) -> None:
-        self.name = name
-
-
 class _Listener(Listener):
     def __init__(self, tap: CudaTap) -> None:
         self._tap = tap
@@ -279,15 +269,6 @@ class _Listener(Listener):
 
     def launched(self, statement: Statement) -> None:
         self._tap.stated_launch(statement)
-
-
-def _serial_of(thing: Any) -> int:
-    """A number for an event or a graph."""
-    found: int | None = vars(thing).get(_SERIAL)
-    if found is None:
-        found = next(_serials)
-        setattr(thing, _SERIAL, found)
-    return found
 
 
 def _current() -> Lane:

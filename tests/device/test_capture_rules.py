@@ -9,12 +9,14 @@ import torch
 from refimpl import device
 
 x: torch.Tensor
+recorded: Any
 
 
 @pytest.fixture(autouse=True)
-def tensor(dev: Any) -> None:
-    global x
+def given(dev: Any) -> None:
+    global x, recorded
     x = torch.tensor([1.0, -1.0], device="sim")
+    recorded = dev.current_stream().record_event()
     dev.synchronize()
 
 
@@ -37,8 +39,8 @@ HOST_WAITS: dict[str, Callable[[Any], Any]] = {
     "synchronize": lambda dev: dev.synchronize(),
     "stream synchronize": lambda dev: dev.current_stream().synchronize(),
     "stream query": lambda dev: dev.current_stream().query(),
-    "event synchronize": lambda dev: dev.Event().synchronize(),
-    "event query": lambda dev: dev.Event().query(),
+    "event synchronize": lambda dev: recorded.synchronize(),
+    "event query": lambda dev: recorded.query(),
 }
 
 
@@ -85,6 +87,8 @@ def test_what_leaves_the_host_free_is_captured(dev: Any) -> None:
         y[1] = 6
         z = torch.where(y > 5, y, 0) + torch.rand(2, device="sim") * 0
         target.copy_(z, non_blocking=True)
+        assert dev.Event().query()
+        dev.Event().synchronize()
     for step in (1, 2):
         source.fill_(step)
         graph.replay()

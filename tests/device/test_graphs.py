@@ -107,7 +107,7 @@ def test_an_external_event_is_recorded_by_each_replay(dev: Any) -> None:
         lambda dev, x: x.item(),
         lambda dev, x: x.cpu(),
         lambda dev, x: x.nonzero(),
-        lambda dev, x: dev.Event().query(),
+        lambda dev, x: dev.current_stream().query(),
     ],
 )
 def test_blocking_in_a_capture_is_an_error(dev: Any, call: Any) -> None:

@@ -10,6 +10,7 @@ import torch
 from refimpl.device.listening import Listener, listening, named
 from refimpl.record.cuda_calls import overheard
 from refimpl.record.cuda_graphs import CaptureNotes
+from refimpl.record.cuda_notes import keep_notes, mark_of, notes_of, serial_of
 from refimpl.record.serials import Serials
 from refimpl.record.work import Kind, Lane, Mark, Work
 
@@ -100,3 +101,19 @@ def test_a_region_is_told_to_those_who_listen_and_costs_nobody_else() -> None:
     with named("after"):
         pass
     assert told == ["inside"]
+
+
+def test_what_is_known_of_an_event_or_a_graph_lives_as_long_as_it_does() -> None:
+    class Thing:
+        pass
+
+    event, graph = Thing(), Thing()
+    mark = mark_of(event, shared=False)
+    assert mark_of(event, shared=True) is mark
+    assert mark.serial == serial_of(event) != serial_of(graph)
+    assert notes_of(graph) is None
+    notes = CaptureNotes(MAIN)
+    keep_notes(graph, notes)
+    assert notes_of(graph) is notes
+    keep_notes(graph, None)
+    assert notes_of(graph) is None

@@ -79,6 +79,22 @@ def test_the_backward_pass_leaves_the_host_free(dev: Any) -> None:
     assert dev.host_clock_us() < 5000
 
 
+def test_the_backward_pass_runs_on_the_current_stream(dev: Any) -> None:
+    """CUDA would run it on the stream of the forward."""
+
+    class Queues(dev.Observer):  # type: ignore[misc]
+        def on_issue(self, op: Any) -> None:
+            seen.add(op.queue.id)
+
+    seen: set[int] = set()
+    x, side = torch.ones(4, device="sim", requires_grad=True), dev.Stream()
+    with dev.stream(side):
+        y = (x * 2).sum()
+    with dev.observe(Queues()):
+        y.backward()
+    assert seen == {0}
+
+
 def test_an_error_in_the_backward_of_a_function_is_raised_as_it_is(dev: Any) -> None:
     class Resized(torch.autograd.Function):
         @staticmethod

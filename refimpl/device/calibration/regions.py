@@ -18,6 +18,10 @@ def measure_region(device: str, what: str, launch: Call, repeats: int = 30) -> R
         launch: Queues it once on the current stream and does not block, as the replay of a captured graph. Its inputs
             hold data like a program's: a device may be quicker with zeros.
         repeats: Measurements.
+    Example:
+        measured = measure_region("cuda", "my decode step", graph.replay)  # kept with Calibration.save
+        with dev.cost("decode step", us=measured.device.median):  # on sim, in another process
+            graph.replay()
     """
     dev = get(device)
     begin, end = dev.Event(enable_timing=True), dev.Event(enable_timing=True)

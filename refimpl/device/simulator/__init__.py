@@ -23,6 +23,10 @@ What it does not:
 - Memory has no limit but the host's. Each run of a schedule begins with an empty cache of zeros. Python's garbage
   collector, which frees tensors in reference cycles, is not part of a schedule.
 - A graph that outlives memory which went back to the system reads the old bytes, where CUDA would fault.
+- A tensor is dense, neither sparse nor nested nor quantized, and keeps its memory: `resize_` is refused.
+- The backward pass runs on the stream that is current when it is called; on CUDA each of its ops runs on the stream of
+  its forward. `torch.compile` compiles nothing: operators arrive one by one.
+- In a graph capture every call for which the host waits is an error, those of streams outside of the capture too.
 - One device, one host thread, no legacy default stream: the default stream is like any other.
 - A host read of a pinned buffer is ordinary CPU code: it sees what has landed by the host's clock.
 """

@@ -117,7 +117,7 @@ def _store(out: Any, value: Any) -> None:
     if isinstance(out, list):
         for one, got in zip(out, value, strict=True):
             one.copy_(got)
-    elif out is not None and (value.numel() or not out.numel()):  # CPU kernels leave saved statistics out where unused
+    elif out is not None:
         out.copy_(value)
 
 

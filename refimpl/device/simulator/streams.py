@@ -90,11 +90,15 @@ class Event:
     def synchronize(self) -> None:
         """Blocks the host until what the event holds now has run."""
         self._refuse_captured("synchronize with")
+        if self._is_nothing_in_capture():
+            return
         DEVICE.block(self.mark, HostKind.EVENT_SYNCHRONIZE, event=self)
 
     def query(self) -> bool:
         """Whether what the event holds now has run; True if it was never recorded. The host does not block."""
         self._refuse_captured("query of")
+        if self._is_nothing_in_capture():
+            return True
         return DEVICE.ask(self.mark, HostKind.EVENT_QUERY, event=self)
 
     def elapsed_time(self, end_event: Event) -> float:
@@ -112,6 +116,10 @@ class Event:
         if not (self.mark.done and end_event.mark.done):
             raise RuntimeError("sim: elapsed_time of an event that has not run yet: synchronize it first")
         return (end_event.mark.end_us - self.mark.end_us) / 1000.0
+
+    def _is_nothing_in_capture(self) -> bool:
+        """It was never recorded, so that CUDA is not asked, and a graph capture does not mind."""
+        return self.mark is None and DEVICE.capture is not None
 
     def _refuse_captured(self, what: str) -> None:
         if self.mark is not None and self.mark.captured:

@@ -35,16 +35,11 @@ class SimTensor(torch.Tensor):
 
     @staticmethod
     def __new__(cls, simulated: torch.Tensor, lease: Lease) -> SimTensor:
+        dtype, shape, stride = signature = (simulated.dtype, simulated.shape, simulated.stride())
         self: SimTensor = torch.Tensor._make_wrapper_subclass(
-            cls,
-            simulated.shape,
-            strides=simulated.stride(),
-            storage_offset=simulated.storage_offset(),
-            dtype=simulated.dtype,
-            device=_device(),
+            cls, shape, strides=stride, storage_offset=simulated.storage_offset(), dtype=dtype, device=_device()
         )
-        self.hold(simulated)
-        self.lease = lease
+        self.simulated, self.signature, self.lease = simulated, signature, lease
         return self
 
     def hold(self, simulated: torch.Tensor) -> None:

@@ -26,7 +26,8 @@ def test_an_order_is_read_back_from_its_text(order: list[Turn]) -> None:
 def test_a_long_order_is_packed_and_read_back() -> None:
     order = [Turn(lane) for lane in range(2000)]
     text = schedule_id(order)
-    assert text.startswith("z:") and list(turns_of(text)) == order
+    assert text.startswith("z:")
+    assert list(turns_of(text)) == order
 
 
 @pytest.mark.parametrize("text", ["h0", "x", "1x", "1/0", "h..1", "1/2x3", " h", "1\n", "z:abc", "z:é"])
