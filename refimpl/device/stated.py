@@ -134,7 +134,7 @@ def _one_launch(statement: Statement) -> AbstractContextManager[object]:
     if statement.launch is None:
         return nullcontext()
     if installed():
-        from refimpl.device.simulator.touched import one_launch
+        from refimpl.device.simulator.operators.touched import one_launch
 
         return one_launch(statement)
     return _on_cuda(statement, statement.launch)

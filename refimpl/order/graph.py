@@ -303,9 +303,7 @@ class _Builder:
                 for stream, device in self.users.pop(op.buf, []):
                     if block is not None:
                         # No action of the stream: nothing promises that blocking streams await a mark on legacy.
-                        mark = self.graph.add(
-                            i, stream, f"allocator's mark on {stream}", self.before(stream, device)
-                        )
+                        mark = self.graph.add(i, stream, f"allocator's mark on {stream}", self.before(stream, device))
                         self.pending.setdefault(block, []).append(mark)
             case p.TensorAlloc():
                 self.home[op.buf] = None if op.stream is None else self.key(op.stream)

@@ -22,7 +22,7 @@ from refimpl.play.work import Work
 from refimpl.program import GraphLaunch, HostWork, Memcpy, Program
 
 if TYPE_CHECKING:
-    from refimpl.device.simulator.runner import Schedule
+    from refimpl.device.simulator.schedules.runner import Schedule
 
 HOST_LANE = "host"
 DEFAULT_US = 1.0

@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from refimpl.device.simulator.buffers import accesses
+from refimpl.device.simulator.memory.buffers import accesses
 from refimpl.device.stated import Along
 from refimpl.record.work import Access, Buffer
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from refimpl.device.simulator.plans import Operator, aten
-from refimpl.device.simulator.touched import touched
+from refimpl.device.simulator.operators.plans import Operator, aten
+from refimpl.device.simulator.operators.touched import touched
 from refimpl.device.stated import Touch
 from refimpl.program import Mem
 from refimpl.record.cells import whole

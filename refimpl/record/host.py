@@ -8,7 +8,7 @@ import torch
 from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from refimpl.device.simulator.plans import Operator, operator, written_and_read
+from refimpl.device.simulator.operators.plans import Operator, operator, written_and_read
 from refimpl.record.tap import Tap
 
 _READ_IN_PLACE = (torch.Tensor.tolist, torch.Tensor.numpy, torch.Tensor.__array__)

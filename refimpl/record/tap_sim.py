@@ -9,15 +9,15 @@ from typing import Any
 import torch
 
 from refimpl.device import get
-from refimpl.device.simulator import buffers as sim
 from refimpl.device.simulator import ops
 from refimpl.device.simulator.capture import Capture
 from refimpl.device.simulator.graphs import CUDAGraph
 from refimpl.device.simulator.machine import DEVICE
+from refimpl.device.simulator.memory import buffers as sim
+from refimpl.device.simulator.operators.touched import Cells as SimCells
+from refimpl.device.simulator.operators.touched import Index, Touched
 from refimpl.device.simulator.streams import Event, Stream, priority
 from refimpl.device.simulator.tensor import SimTensor
-from refimpl.device.simulator.touched import Cells as SimCells
-from refimpl.device.simulator.touched import Index, Touched
 from refimpl.device.stated import Along
 from refimpl.program import Mem
 from refimpl.record.cells import Cells, Shape, whole

@@ -10,10 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from refimpl import device
-from refimpl.device.simulator.blocks import Segment
-from refimpl.device.simulator.buffers import Buffer
-from refimpl.device.simulator.free_blocks import FreeBlocks, Pool
 from refimpl.device.simulator.machine import DEVICE
+from refimpl.device.simulator.memory.blocks import Segment
+from refimpl.device.simulator.memory.buffers import Buffer
+from refimpl.device.simulator.memory.free_blocks import FreeBlocks, Pool
 
 KIB, MIB = 1 << 10, 1 << 20
 

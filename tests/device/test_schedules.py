@@ -7,9 +7,9 @@ import pytest
 import torch
 
 from refimpl import device
-from refimpl.device.simulator.adversary import STRATEGIES
 from refimpl.device.simulator.machine import DEVICE
 from refimpl.device.simulator.ops import Kind, Observer, Op, Queue
+from refimpl.device.simulator.schedules.adversary import STRATEGIES
 
 
 class Turns(Observer):

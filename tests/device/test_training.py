@@ -114,7 +114,7 @@ def test_an_operator_that_fails_in_the_backward_pass_is_quoted_and_the_process_g
     code = """
 import torch
 from refimpl import device
-from refimpl.device.simulator import plans
+from refimpl.device.simulator.operators import plans
 device.sim()
 x = torch.ones(4, device="sim", requires_grad=True)
 y = torch.sin(x).sum()

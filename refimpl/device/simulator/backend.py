@@ -9,9 +9,10 @@ from typing import Any, NoReturn
 
 from torch import OutOfMemoryError
 
-from refimpl.device.simulator.adversary import Adversary
 from refimpl.device.simulator.costs import CostModel
-from refimpl.device.simulator.device_names import (
+from refimpl.device.simulator.graphs import CUDAGraph, graph
+from refimpl.device.simulator.machine import DEVICE
+from refimpl.device.simulator.names.device import (
     DeviceProperties,
     current_device,
     device,
@@ -29,10 +30,8 @@ from refimpl.device.simulator.device_names import (
     is_tf32_supported,
     set_device,
 )
-from refimpl.device.simulator.graphs import CUDAGraph, graph
-from refimpl.device.simulator.host_names import Generator, cost, host_clock_us, host_work, pinned, sleep_stream
-from refimpl.device.simulator.machine import DEVICE
-from refimpl.device.simulator.memory_names import (
+from refimpl.device.simulator.names.host import Generator, cost, host_clock_us, host_work, pinned, sleep_stream
+from refimpl.device.simulator.names.memory import (
     empty_cache,
     graph_pool_handle,
     max_memory_allocated,
@@ -43,8 +42,7 @@ from refimpl.device.simulator.memory_names import (
     memory_stats,
     reset_peak_memory_stats,
 )
-from refimpl.device.simulator.ops import HostKind, HostStep, Kind, Observer, Op, Queue, SyncDebug
-from refimpl.device.simulator.random_names import (
+from refimpl.device.simulator.names.random import (
     get_rng_state,
     get_rng_state_all,
     initial_seed,
@@ -55,12 +53,14 @@ from refimpl.device.simulator.random_names import (
     set_rng_state,
     set_rng_state_all,
 )
+from refimpl.device.simulator.ops import HostKind, HostStep, Kind, Observer, Op, Queue, SyncDebug
 from refimpl.device.simulator.refused import no_such_name, refuse_index
-from refimpl.device.simulator.replay import Replay
-from refimpl.device.simulator.run import Run
-from refimpl.device.simulator.runner import Schedule
+from refimpl.device.simulator.schedules.adversary import Adversary
+from refimpl.device.simulator.schedules.replay import Replay
+from refimpl.device.simulator.schedules.run import Run
+from refimpl.device.simulator.schedules.runner import Schedule
+from refimpl.device.simulator.schedules.timed import Timed
 from refimpl.device.simulator.streams import Event, Stream, stream_of
-from refimpl.device.simulator.timed import Timed
 
 __all__ = [
     "Adversary",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from refimpl.device.simulator.free_blocks import Pool
+from refimpl.device.simulator.memory.free_blocks import Pool
 from refimpl.device.simulator.ops import Kind, Op, Queue
 
 

@@ -6,8 +6,8 @@ from contextlib import AbstractContextManager
 from types import TracebackType
 
 from refimpl.device.simulator.capture import Capture
-from refimpl.device.simulator.graph_pools import PoolId, PoolUse
 from refimpl.device.simulator.machine import DEVICE
+from refimpl.device.simulator.memory.graph_pools import PoolId, PoolUse
 from refimpl.device.simulator.streams import POOL_SIZE, Stream
 
 _CAPTURE_STREAM = 2 * POOL_SIZE + 1

@@ -68,8 +68,8 @@ def _guard() -> Any:
 def _register() -> None:
     """Sends every operator here, and those by name for which PyTorch would rather use a kernel that resizes or leaves
     the device."""
-    from refimpl.device.simulator.copies import is_pinned, pin_memory
-    from refimpl.device.simulator.dispatch import dispatch
+    from refimpl.device.simulator.operators.copies import is_pinned, pin_memory
+    from refimpl.device.simulator.operators.dispatch import dispatch
 
     fallback = torch.library.Library("_", "IMPL")
     fallback.fallback(
@@ -86,7 +86,7 @@ def _register() -> None:
 
 
 def _sender(func: Any) -> Any:
-    from refimpl.device.simulator.dispatch import dispatch
+    from refimpl.device.simulator.operators.dispatch import dispatch
 
     return lambda *args, **kwargs: dispatch(func, args, kwargs)
 

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from refimpl.device.simulator import execution
-from refimpl.device.simulator.allocator import DeviceMemory
-from refimpl.device.simulator.buffers import HostBuffers
 from refimpl.device.simulator.capture import Capture
 from refimpl.device.simulator.costs import CostModel
-from refimpl.device.simulator.decisions import Decisions, Unnoted
+from refimpl.device.simulator.memory.allocator import DeviceMemory
+from refimpl.device.simulator.memory.buffers import HostBuffers
+from refimpl.device.simulator.memory.pinned import PinnedMemory
+from refimpl.device.simulator.operators import execution
 from refimpl.device.simulator.ops import (
     Action,
     HostKind,
@@ -25,14 +25,14 @@ from refimpl.device.simulator.ops import (
     Queue,
     SyncDebug,
 )
-from refimpl.device.simulator.pinned import PinnedMemory
 from refimpl.device.simulator.regions import Region
-from refimpl.device.simulator.run import Run
-from refimpl.device.simulator.runner import Runner, Schedule
-from refimpl.device.simulator.timed import Timed
+from refimpl.device.simulator.schedules.decisions import Decisions, Unnoted
+from refimpl.device.simulator.schedules.run import Run
+from refimpl.device.simulator.schedules.runner import Runner, Schedule
+from refimpl.device.simulator.schedules.timed import Timed
 
 if TYPE_CHECKING:
-    from refimpl.device.simulator.touched import Ranges
+    from refimpl.device.simulator.operators.touched import Ranges
 
 
 class Machine:

@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 
-from refimpl.device.simulator.buffers import Buffer
+from refimpl.device.simulator.memory.buffers import Buffer
 
 if TYPE_CHECKING:
     from refimpl.device.simulator.capture import Capture
+    from refimpl.device.simulator.operators.touched import Touched
     from refimpl.device.simulator.regions import Region
     from refimpl.device.simulator.streams import Event
-    from refimpl.device.simulator.touched import Touched
 
 Action = Callable[[], None]
 """What an op does when it runs. One that is an `Effect` can be done in pieces; another acts at its first piece."""

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 if TYPE_CHECKING:
-    from refimpl.device.simulator.allocator import Lease
-    from refimpl.device.simulator.buffers import Buffer
+    from refimpl.device.simulator.memory.allocator import Lease
+    from refimpl.device.simulator.memory.buffers import Buffer
     from refimpl.device.simulator.streams import Stream
 
 
@@ -74,7 +74,7 @@ class SimTensor(torch.Tensor):
     def __torch_dispatch__(  # type: ignore[override]
         cls, func: Any, types: Any, args: Any = (), kwargs: Any = None
     ) -> Any:
-        from refimpl.device.simulator.dispatch import dispatch
+        from refimpl.device.simulator.operators.dispatch import dispatch
 
         return dispatch(func, args, kwargs or {})
 

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from refimpl.device.simulator.layouts import Layout
+from refimpl.device.simulator.memory.layouts import Layout
 
 if TYPE_CHECKING:
-    from refimpl.device.simulator.free_blocks import FreeBlocks
+    from refimpl.device.simulator.memory.free_blocks import FreeBlocks
 
 _segments, _blocks = count(1), count(1)
 

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from refimpl.device.simulator.costs import CostModel
-from refimpl.device.simulator.decisions import Decisions
 from refimpl.device.simulator.ops import Op
+from refimpl.device.simulator.schedules.decisions import Decisions
 
 
 class Device(Protocol):

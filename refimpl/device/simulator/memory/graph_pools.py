@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from itertools import count
 
-from refimpl.device.simulator.free_blocks import Pool
+from refimpl.device.simulator.memory.free_blocks import Pool
 
 PoolId = tuple[int, int]
 """What `graph_pool_handle()` and `CUDAGraph.pool()` give, as on CUDA."""

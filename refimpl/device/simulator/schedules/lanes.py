@@ -6,10 +6,10 @@ from collections import deque
 from collections.abc import Sequence
 from typing import Protocol
 
-from refimpl.device.simulator.deadlock import deadlock
-from refimpl.device.simulator.decisions import Decisions
 from refimpl.device.simulator.ops import Op
-from refimpl.device.simulator.runner import Device
+from refimpl.device.simulator.schedules.deadlock import deadlock
+from refimpl.device.simulator.schedules.decisions import Decisions
+from refimpl.device.simulator.schedules.runner import Device
 
 
 class Chooser(Protocol):

@@ -13,7 +13,7 @@ import torch
 from torch.multiprocessing.reductions import StorageWeakRef
 
 if TYPE_CHECKING:
-    from refimpl.device.simulator.blocks import Block
+    from refimpl.device.simulator.memory.blocks import Block
 
 _ENUMERATED_RUNS = 64
 _NOBODY: frozenset[int] = frozenset()

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from itertools import count
 
-from refimpl.device.simulator.decisions import Decisions, Unnoted
 from refimpl.device.simulator.ops import Op, Queue
-from refimpl.device.simulator.runner import Schedule
+from refimpl.device.simulator.schedules.decisions import Decisions, Unnoted
+from refimpl.device.simulator.schedules.runner import Schedule
 
 
 class Run:

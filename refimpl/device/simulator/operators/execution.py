@@ -8,7 +8,7 @@ from typing import TypeVar
 import torch
 
 from refimpl.device.simulator.ops import Action, Effect, Landing, Op
-from refimpl.device.simulator.run import Run
+from refimpl.device.simulator.schedules.run import Run
 
 Result = TypeVar("Result")
 

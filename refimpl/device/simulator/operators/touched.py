@@ -14,10 +14,10 @@ from typing import Any
 import torch
 from torch.utils._mode_utils import no_dispatch
 
-from refimpl.device.simulator.buffers import Access, Buffer, accesses
 from refimpl.device.simulator.machine import DEVICE
+from refimpl.device.simulator.memory.buffers import Access, Buffer, accesses
+from refimpl.device.simulator.operators.plans import Operator, aten, written_and_read
 from refimpl.device.simulator.ops import Kind, Op
-from refimpl.device.simulator.plans import Operator, aten, written_and_read
 from refimpl.device.simulator.tensor import SimTensor
 from refimpl.device.stated import Along, Statement, Touch, stated
 

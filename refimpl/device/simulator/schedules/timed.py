@@ -10,10 +10,10 @@ from dataclasses import dataclass, field
 from itertools import count
 
 from refimpl.device.simulator.costs import CostModel
-from refimpl.device.simulator.deadlock import deadlock
-from refimpl.device.simulator.decisions import Decisions
 from refimpl.device.simulator.ops import Kind, Op, Queue
-from refimpl.device.simulator.runner import Device, Runner
+from refimpl.device.simulator.schedules.deadlock import deadlock
+from refimpl.device.simulator.schedules.decisions import Decisions
+from refimpl.device.simulator.schedules.runner import Device, Runner
 
 
 @dataclass(frozen=True)

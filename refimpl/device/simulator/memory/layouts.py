@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import torch
 
-from refimpl.device.simulator.buffers import span
+from refimpl.device.simulator.memory.buffers import span
 
 LEAST_BYTES = 512
 """Every block's size is a multiple of this."""

@@ -29,15 +29,15 @@ from weakref import WeakSet
 
 import torch
 
-from refimpl.device.simulator.blocks import Block, Segment
-from refimpl.device.simulator.buffers import Buffer, Memory
-from refimpl.device.simulator.free_blocks import FreeBlocks, Pool
-from refimpl.device.simulator.graph_pools import GraphPools
-from refimpl.device.simulator.layouts import SMALL_BYTES, layout_of, segment_bytes
+from refimpl.device.simulator.memory.blocks import Block, Segment
+from refimpl.device.simulator.memory.buffers import Buffer, Memory
+from refimpl.device.simulator.memory.free_blocks import FreeBlocks, Pool
+from refimpl.device.simulator.memory.graph_pools import GraphPools
+from refimpl.device.simulator.memory.layouts import SMALL_BYTES, layout_of, segment_bytes
+from refimpl.device.simulator.memory.seen import Device
+from refimpl.device.simulator.memory.usage import Usage
+from refimpl.device.simulator.memory.waits import Waits
 from refimpl.device.simulator.ops import HostKind
-from refimpl.device.simulator.seen import Device
-from refimpl.device.simulator.usage import Usage
-from refimpl.device.simulator.waits import Waits
 
 
 class Lease:

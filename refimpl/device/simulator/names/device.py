@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import torch
 
-from refimpl.device.simulator.memory_names import mem_get_info
+from refimpl.device.simulator.names.memory import mem_get_info
 from refimpl.device.simulator.refused import refuse_index
 
 

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from bisect import bisect_left, insort
 
-from refimpl.device.simulator.blocks import Block, Segment
-from refimpl.device.simulator.layouts import LEAST_BYTES, SMALL_BYTES
+from refimpl.device.simulator.memory.blocks import Block, Segment
+from refimpl.device.simulator.memory.layouts import LEAST_BYTES, SMALL_BYTES
 
 
 class FreeBlocks:

@@ -23,11 +23,11 @@ from typing import Any
 import torch
 from torch.utils._mode_utils import no_dispatch
 
-from refimpl.device.simulator.blocks import Block, Segment
-from refimpl.device.simulator.buffers import Buffer, HostBuffers, Memory
-from refimpl.device.simulator.layouts import layout_of
-from refimpl.device.simulator.seen import Device
-from refimpl.device.simulator.waits import Waits
+from refimpl.device.simulator.memory.blocks import Block, Segment
+from refimpl.device.simulator.memory.buffers import Buffer, HostBuffers, Memory
+from refimpl.device.simulator.memory.layouts import layout_of
+from refimpl.device.simulator.memory.seen import Device
+from refimpl.device.simulator.memory.waits import Waits
 
 Cache = dict[int, list["PinnedBlock"]]
 

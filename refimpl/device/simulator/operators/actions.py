@@ -7,10 +7,10 @@ from typing import Any
 
 import torch
 
-from refimpl.device.simulator.effects import Operation, Seeded
 from refimpl.device.simulator.machine import DEVICE
+from refimpl.device.simulator.operators.effects import Operation, Seeded
+from refimpl.device.simulator.operators.plans import Operator, Outputs, Spec
 from refimpl.device.simulator.ops import Action
-from refimpl.device.simulator.plans import Operator, Outputs, Spec
 from refimpl.device.simulator.tensor import SimTensor
 
 

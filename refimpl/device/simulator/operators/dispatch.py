@@ -11,16 +11,16 @@ from typing import Any
 import torch
 from torch.utils._mode_utils import no_dispatch
 
-from refimpl.device.simulator.actions import adopt, make_tensor, returned, seeded_actions
-from refimpl.device.simulator.backward import Unraised, called_by_autograd
-from refimpl.device.simulator.copies import block, copy, read_blocking
-from refimpl.device.simulator.effects import Operation
 from refimpl.device.simulator.machine import DEVICE
+from refimpl.device.simulator.operators.actions import adopt, make_tensor, returned, seeded_actions
+from refimpl.device.simulator.operators.backward import Unraised, called_by_autograd
+from refimpl.device.simulator.operators.copies import block, copy, read_blocking
+from refimpl.device.simulator.operators.effects import Operation
+from refimpl.device.simulator.operators.plans import Operator, Plan, Spec, operator, plan
+from refimpl.device.simulator.operators.touched import Ranges, ranges_of_call
 from refimpl.device.simulator.ops import Kind
-from refimpl.device.simulator.plans import Operator, Plan, Spec, operator, plan
 from refimpl.device.simulator.refused import refuse_index
 from refimpl.device.simulator.tensor import SimTensor
-from refimpl.device.simulator.touched import Ranges, ranges_of_call
 
 aten = torch.ops.aten
 Special = Callable[[Any, tuple[Any, ...], dict[str, Any]], Any]

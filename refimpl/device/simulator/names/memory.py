@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 
 from refimpl.device.simulator.machine import DEVICE
+from refimpl.device.simulator.memory.usage import Usage
 from refimpl.device.simulator.refused import refuse_index
-from refimpl.device.simulator.usage import Usage
 
 _CLASSES = ("all", "small_pool", "large_pool")
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import torch
 
+from refimpl.device.simulator.operators.plans import operator
+from refimpl.device.simulator.operators.twins import Twins
 from refimpl.device.simulator.ops import Effect, Landing
-from refimpl.device.simulator.plans import operator
-from refimpl.device.simulator.twins import Twins
 
 
 class Operation(Effect):

@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Generic, TypeVar
 
-from refimpl.device.simulator.blocks import Block
+from refimpl.device.simulator.memory.blocks import Block
 
 if TYPE_CHECKING:
     from refimpl.device.simulator.ops import Op

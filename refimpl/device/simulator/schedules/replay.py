@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from refimpl.device.simulator.costs import CostModel
-from refimpl.device.simulator.deadlock import op_name, waits_for
-from refimpl.device.simulator.decisions import Decisions
-from refimpl.device.simulator.lanes import Lanes, LanesRun
 from refimpl.device.simulator.ops import Op
-from refimpl.device.simulator.runner import Runner
+from refimpl.device.simulator.schedules.deadlock import op_name, waits_for
+from refimpl.device.simulator.schedules.decisions import Decisions
+from refimpl.device.simulator.schedules.lanes import Lanes, LanesRun
+from refimpl.device.simulator.schedules.runner import Runner
 from refimpl.program import HOST, UserError, turns_of
 
 

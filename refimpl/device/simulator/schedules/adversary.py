@@ -7,10 +7,10 @@ from random import Random
 from typing import Literal, get_args
 
 from refimpl.device.simulator.costs import CostModel
-from refimpl.device.simulator.decisions import Decisions
-from refimpl.device.simulator.lanes import Chooser, Lanes, LanesRun
-from refimpl.device.simulator.runner import Runner
-from refimpl.device.simulator.strategies import Bounded, Eager, Priorities, scale
+from refimpl.device.simulator.schedules.decisions import Decisions
+from refimpl.device.simulator.schedules.lanes import Chooser, Lanes, LanesRun
+from refimpl.device.simulator.schedules.runner import Runner
+from refimpl.device.simulator.schedules.strategies import Bounded, Eager, Priorities, scale
 
 Strategy = Literal["random", "pct", "bounded"]
 STRATEGIES: tuple[Strategy, ...] = get_args(Strategy)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from random import Random
 
-from refimpl.device.simulator.lanes import ancestors
 from refimpl.device.simulator.ops import Effect, Op
+from refimpl.device.simulator.schedules.lanes import ancestors
 
 _SCALES = (8, 32, 128, 512, 2048)
 _MOST_PIECES = 4

@@ -15,12 +15,12 @@ from typing import Any
 
 import torch
 
-from refimpl.device.simulator.buffers import Access, Buffer, Memory
-from refimpl.device.simulator.effects import Move
 from refimpl.device.simulator.machine import DEVICE
+from refimpl.device.simulator.memory.buffers import Access, Buffer, Memory
+from refimpl.device.simulator.operators.effects import Move
+from refimpl.device.simulator.operators.touched import Ranges, ranges_of
 from refimpl.device.simulator.ops import Action, HostKind, Kind, Op, SyncDebug
 from refimpl.device.simulator.tensor import SimTensor
-from refimpl.device.simulator.touched import Ranges, ranges_of
 from refimpl.device.stated import Touch
 
 

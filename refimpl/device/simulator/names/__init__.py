@@ -1,0 +1,1 @@
+"""The names of `torch.cuda` that are no streams, events or graphs."""
