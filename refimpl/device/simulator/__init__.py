@@ -4,8 +4,8 @@ An operator on `sim` tensors queues on the current stream and returns; it runs w
 missing fence yields the stale value. `refimpl.device.sim()` installs it; `backend` is the module that programs see.
 
 The way of an operator: `operators.dispatch` (what comes out, from `plans`) → `machine` (issue: host clock, queue, graph
-capture) → a schedule of `schedules` (when it runs) → the CPU kernel (`operators.effects`). `operators.copies` says which
-copies block the host, `streams` and `graphs` have CUDA's names and rules, `names` the rest of them, `regions` and
+capture) → a schedule of `schedules` (when it runs) → the CPU kernel (`operators.effects`). `operators.copies` says
+which copies block the host, `streams` and `graphs` have CUDA's names and rules, `names` the rest of them, `regions` and
 `costs` what things cost, `memory` where tensors lie. Observers (`ops.Observer`) are told of all of it.
 
 What it models: queues in order and unordered among each other; events as captures; the host as an agent with a clock of
