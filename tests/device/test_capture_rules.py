@@ -16,7 +16,7 @@ recorded: Any
 def given(dev: Any) -> None:
     global x, recorded
     x = torch.tensor([1.0, -1.0], device="sim")
-    recorded = dev.current_stream().record_event()
+    recorded = dev.current_stream().record_event(dev.Event(enable_timing=True))
     dev.synchronize()
 
 
@@ -28,6 +28,10 @@ HOST_WAITS: dict[str, Callable[[Any], Any]] = {
     "cpu": lambda dev: x.cpu(),
     "a blocking copy to pinned memory": lambda dev: device.pinned(2, torch.float32, "sim").copy_(x),
     "a copy to pageable memory": lambda dev: torch.zeros(2).copy_(x, non_blocking=True),
+    "a copy from pageable memory": lambda dev: x.copy_(torch.ones(2), non_blocking=True),
+    "a number for one cell": lambda dev: x.__setitem__(0, 5.0),
+    "a number for rows": lambda dev: x.__setitem__(torch.zeros(1, dtype=torch.int64, device="sim"), 5.0),
+    "elapsed_time": lambda dev: recorded.elapsed_time(recorded),
     "a blocking copy from the host": lambda dev: torch.ones(2).to("sim"),
     "tensor": lambda dev: torch.tensor([1, 2], device="sim"),
     "nonzero": lambda dev: x.nonzero(),
@@ -83,8 +87,8 @@ def test_what_leaves_the_host_free_is_captured(dev: Any) -> None:
     graph = dev.CUDAGraph()
     with dev.graph(graph):
         y = source.to("sim", non_blocking=True)
-        y[0] = 5
-        y[1] = 6
+        y[:1] = 5
+        y[1:] = 6
         z = torch.where(y > 5, y, 0) + torch.rand(2, device="sim") * 0
         target.copy_(z, non_blocking=True)
         assert dev.Event().query()

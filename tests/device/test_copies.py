@@ -130,7 +130,7 @@ Call = Callable[[torch.Tensor, torch.Tensor, torch.Tensor], Any]
 FREE: dict[str, Call] = {
     "rows": lambda x, rows, table: table[rows],
     "cells": lambda x, rows, table: table[rows, 0],
-    "write rows": lambda x, rows, table: table.__setitem__(rows, 1.0),
+    "write rows": lambda x, rows, table: table.__setitem__(rows, table[:2] + 1),
     "write cells": lambda x, rows, table: table.__setitem__((rows, 0), x[:2]),
     "index_put": lambda x, rows, table: table.index_put_((rows,), table[:2] + 1, accumulate=True),
     "index_copy": lambda x, rows, table: table.index_copy_(0, rows, table[:2] + 1),

@@ -70,7 +70,9 @@ def _register() -> None:
     the device."""
     from refimpl.device.simulator.operators.copies import is_pinned, pin_memory
     from refimpl.device.simulator.operators.dispatch import dispatch
+    from refimpl.device.simulator.tensor import SimTensor
 
+    SimTensor.dispatch = dispatch
     fallback = torch.library.Library("_", "IMPL")
     fallback.fallback(
         lambda func, *args, **kwargs: dispatch(func, args, kwargs), dispatch_key="PrivateUse1", with_keyset=False

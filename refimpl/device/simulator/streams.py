@@ -111,6 +111,7 @@ class Event:
             raise ValueError("sim: elapsed_time needs both events made with enable_timing=True")
         if self.mark is None or end_event.mark is None:
             raise ValueError("sim: elapsed_time needs both events recorded")
+        DEVICE.refuse_in_capture("elapsed_time")
         self._refuse_captured("elapsed_time of")
         end_event._refuse_captured("elapsed_time of")
         if not (self.mark.done and end_event.mark.done):

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import torch
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from refimpl.device.simulator.memory.allocator import Lease
     from refimpl.device.simulator.memory.buffers import Buffer
+    from refimpl.device.simulator.memory.layouts import Layout
     from refimpl.device.simulator.streams import Stream
 
 
@@ -26,11 +29,15 @@ class SimTensor(torch.Tensor):
     Args:
         simulated: The CPU tensor.
         lease: The right to the memory, shared with its views: when none of them is left, the memory is free.
+    Attributes:
+        signature: Its type, shape and strides, by which plans are known.
+        dispatch: Where its operators arrive; set when the device is installed.
     """
 
     simulated: torch.Tensor
     lease: Lease
-    signature: tuple[torch.dtype, torch.Size, tuple[int, ...]]
+    signature: tuple[torch.dtype, tuple[int, ...], tuple[int, ...]]
+    dispatch: ClassVar[Callable[[Any, tuple[Any, ...], dict[str, Any]], Any]]
     lazy = False  # whether the shell has ever said that it is conjugate or negative
 
     @staticmethod
@@ -40,6 +47,15 @@ class SimTensor(torch.Tensor):
             cls, shape, strides=stride, storage_offset=simulated.storage_offset(), dtype=dtype, device=_device()
         )
         self.simulated, self.signature, self.lease = simulated, signature, lease
+        return self
+
+    @staticmethod
+    def of(layout: Layout, simulated: torch.Tensor, lease: Lease) -> SimTensor:
+        """A tensor of this layout that begins where its memory begins."""
+        self: SimTensor = torch.Tensor._make_wrapper_subclass(
+            SimTensor, layout.shape, layout.stride, dtype=layout.dtype, device=_device()
+        )
+        self.simulated, self.signature, self.lease = simulated, layout.signature, lease
         return self
 
     def hold(self, simulated: torch.Tensor) -> None:
@@ -74,9 +90,7 @@ class SimTensor(torch.Tensor):
     def __torch_dispatch__(  # type: ignore[override]
         cls, func: Any, types: Any, args: Any = (), kwargs: Any = None
     ) -> Any:
-        from refimpl.device.simulator.operators.dispatch import dispatch
-
-        return dispatch(func, args, kwargs or {})
+        return cls.dispatch(func, args, kwargs or {})
 
     def __repr__(self, *, tensor_contents: Any = None) -> str:  # type: ignore[override]
         """The values, as on CUDA: printing blocks the host."""
@@ -100,6 +114,16 @@ class SimTensor(torch.Tensor):
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
         return self.numpy()
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        """Stores at an index. A number goes through a tensor on the host, as on CUDA: so `x[rows] = 1.0` and
+        `x[0] = 1.0` copy it to the device and block the host, and `x[1:] = 1.0` does not.
+
+        Source: pytorch `torch/csrc/autograd/python_variable_indexing.cpp`, `THPVariable_setitem`.
+        """
+        if isinstance(value, (bool, int, float, complex)):
+            value = torch.tensor(value, dtype=self.dtype, device="cpu")
+        super().__setitem__(index, value)
 
     def data_ptr(self) -> int:
         """An address by which two tensors can be told to alias; there is nothing to read there before the device is

@@ -33,7 +33,7 @@ from refimpl.device.simulator.memory.blocks import Block, Segment
 from refimpl.device.simulator.memory.buffers import Buffer, Memory
 from refimpl.device.simulator.memory.free_blocks import FreeBlocks, Pool
 from refimpl.device.simulator.memory.graph_pools import GraphPools
-from refimpl.device.simulator.memory.layouts import SMALL_BYTES, layout_of, segment_bytes
+from refimpl.device.simulator.memory.layouts import Layout, segment_bytes
 from refimpl.device.simulator.memory.seen import Device
 from refimpl.device.simulator.memory.usage import Usage
 from refimpl.device.simulator.memory.waits import Waits
@@ -85,31 +85,29 @@ class DeviceMemory:
         self.small, self.large, self.all = Usage(), Usage(), Usage()
         atexit.register(self._close)
 
-    def allocate(
-        self, shape: tuple[int, ...], stride: tuple[int, ...], dtype: torch.dtype
-    ) -> tuple[torch.Tensor, Lease]:
+    def allocate(self, layout: Layout) -> tuple[torch.Tensor, Lease]:
         """A CPU tensor in memory of the current stream, which holds what the memory held, and the right to it."""
-        device = self._device
-        layout = layout_of(shape, stride, dtype)
-        size, stream_id = layout.block_bytes, device.current.id
-        if not layout.elements:
-            empty = torch.empty_strided(shape, stride, dtype=dtype, device="cpu")
+        device, requested = self._device, layout.bytes
+        stream_id = device.current.id
+        if not requested:
+            empty = torch.empty_strided(layout.shape, layout.stride, dtype=layout.dtype, device="cpu")
             return empty, Lease(self, Buffer(0, Memory.DEVICE, stream_id))
         self._busy = True
         try:
-            block = self._block(stream_id, size)
+            block = self._block(stream_id, layout.block_bytes, layout.small)
         finally:
             self._busy = False
         if self._returned:
             self._take_back()
-        (self.small if size <= SMALL_BYTES else self.large).allocate(block.bytes, layout.bytes)
-        self.all.allocate(block.bytes, layout.bytes)
-        buffer = Buffer(layout.bytes, Memory.DEVICE, stream_id, block)
+        bytes_ = block.bytes
+        (self.small if layout.small else self.large).allocate(bytes_, requested)
+        self.all.allocate(bytes_, requested)
+        buffer = Buffer(requested, Memory.DEVICE, stream_id, block)
         for observer in device.observers:
             observer.on_allocate(buffer)
         return block.tensor(layout), Lease(self, buffer)
 
-    def _block(self, stream_id: int, size: int) -> Block:
+    def _block(self, stream_id: int, size: int, small: bool) -> Block:
         capture = self._device.capture
         if capture is None:
             if self._after_capture or self._waits:
@@ -117,10 +115,10 @@ class DeviceMemory:
             pool = self._cache
         else:
             pool = capture.pool if capture.covers(self._device.current) else self._cache
-        free = pool.free(stream_id, size <= SMALL_BYTES)
+        free = pool.free(stream_id, small)
         block = free.take(size)
         if block is None:
-            free.add(self._segment(segment_bytes(size), free.small))
+            free.add(self._segment(segment_bytes(size), small))
             block = free.take(size)
         assert block is not None
         return block
@@ -174,27 +172,43 @@ class DeviceMemory:
 
     def _free(self, buffer: Buffer) -> None:
         block = buffer.block
-        if block is None or block.home is None:
+        if block is None or (home := block.home) is None:
             return
-        (self.small if block.home.small else self.large).free(block.bytes, buffer.bytes)
-        self.all.free(block.bytes, buffer.bytes)
-        if not buffer.recorded:
-            self._settle(block)
-        elif self._device.capture is not None:
-            self._after_capture.append(buffer)
+        bytes_, requested = block.bytes, buffer.bytes
+        (self.small if home.small else self.large).free(bytes_, requested)
+        self.all.free(bytes_, requested)
+        if buffer.recorded:
+            self._wait(home, block, buffer)
+        elif home.pool.retired:
+            self._give_to_retired(home, block)
         else:
-            self._waits.add(block, buffer.recorded)
+            home.give(block)
         for observer in self._device.observers:
             observer.on_free(buffer)
 
+    def _wait(self, home: FreeBlocks, block: Block, buffer: Buffer) -> None:
+        """A block comes back when the streams are done that were recorded for it."""
+        for usage in (self.small if home.small else self.large, self.all):
+            usage.wait(block.bytes)
+        if self._device.capture is not None:
+            self._after_capture.append(buffer)
+        else:
+            self._waits.add(block, buffer.recorded)
+
     def _settle(self, block: Block) -> None:
-        """Makes a block free to be handed out."""
+        """Makes a block that waited free to be handed out."""
         home = block.home
         assert home is not None
-        (self.small if home.small else self.large).settle(block.bytes)
-        self.all.settle(block.bytes)
-        block = home.give(block)
-        if home.pool.retired and not block.split:
+        for usage in (self.small if home.small else self.large, self.all):
+            usage.settle(block.bytes)
+        if home.pool.retired:
+            self._give_to_retired(home, block)
+        else:
+            home.give(block)
+
+    def _give_to_retired(self, home: FreeBlocks, block: Block) -> None:
+        block = home.merge(block)
+        if not block.split:
             self._drop(home, block)
 
     def _drop(self, home: FreeBlocks, block: Block) -> None:

@@ -14,30 +14,57 @@ from refimpl.device.simulator.memory.layouts import LEAST_BYTES, SMALL_BYTES
 class FreeBlocks:
     """The free blocks of one stream and one class of sizes, which never go to another.
 
+    The block that was given back last is put together with its neighbours only when somebody looks: a loop asks for the
+    same size again at once, and mostly gets the same block, which would be cut off again where it was.
+
     Args:
         pool: Whose list it is.
         small: It is of the small class.
     """
 
-    __slots__ = ("_entries", "pool", "small")
+    __slots__ = ("_entries", "_latest", "pool", "small")
 
     def __init__(self, pool: Pool, small: bool) -> None:
         self.pool, self.small = pool, small
         self._entries: list[tuple[int, int, int, Block]] = []
+        self._latest: Block | None = None
 
     def take(self, size: int) -> Block | None:
         """The smallest free block of `size` bytes or more, the first in memory where several are; what is too much of
         it is cut off and stays free."""
+        latest = self._latest
+        if latest is not None:
+            self._latest = None
+            if latest.bytes == size and self._comes_out_again(latest):
+                return latest
+            self.merge(latest)
         entries = self._entries
         at = bisect_left(entries, (size,))
         if at == len(entries):
             return None
         block = entries.pop(at)[3]
         block.free = False
-        rest = block.bytes - size
-        if rest >= LEAST_BYTES if self.small else rest > SMALL_BYTES:
+        if self._cuts_off(block.bytes - size):
             self._cut(block, size)
         return block
+
+    def _comes_out_again(self, block: Block) -> bool:
+        """Whether a request of its size gets `block`, from a list in which it is put together with its neighbours."""
+        entries, size, before, after = self._entries, block.bytes, block.previous, block.next
+        if before is not None and before.free:
+            return False
+        at = bisect_left(entries, (size,))
+        if after is not None and after.free:
+            if not self._cuts_off(after.bytes):
+                return False
+            size += after.bytes
+            if at < len(entries) and entries[at][3] is after:
+                at += 1
+        return at == len(entries) or (size, block.segment.serial, block.offset) < entries[at]
+
+    def _cuts_off(self, rest: int) -> bool:
+        """Whether what is too much of a block by `rest` is cut off."""
+        return rest >= LEAST_BYTES if self.small else rest > SMALL_BYTES
 
     def add(self, segment: Segment) -> None:
         """Makes all of a new segment free."""
@@ -45,8 +72,14 @@ class FreeBlocks:
         block.bytes, block.home = segment.bytes, self
         self._insert(block)
 
-    def give(self, block: Block) -> Block:
-        """Takes a block back, and puts it together with its free neighbours.
+    def give(self, block: Block) -> None:
+        """Takes a block back."""
+        latest, self._latest = self._latest, block
+        if latest is not None:
+            self.merge(latest)
+
+    def merge(self, block: Block) -> Block:
+        """Takes a block back, and puts it together with its free neighbours at once.
 
         Returns:
             The free block that has its bytes now.
@@ -70,6 +103,9 @@ class FreeBlocks:
 
     def blocks(self) -> list[Block]:
         """The free blocks, the smallest first."""
+        if self._latest is not None:
+            latest, self._latest = self._latest, None
+            self.merge(latest)
         return [entry[3] for entry in self._entries]
 
     def _cut(self, block: Block, size: int) -> None:

@@ -5,8 +5,8 @@ Source: pytorch `c10/cuda/CUDACachingAllocator.cpp` (`round_size`, `get_allocati
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import lru_cache
-from typing import NamedTuple
 
 import torch
 
@@ -41,14 +41,17 @@ def segment_bytes(size: int) -> int:
     return -(-size // _SEGMENT_STEP_BYTES) * _SEGMENT_STEP_BYTES
 
 
-class Layout(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Layout:
     """What a tensor needs of memory.
 
     Args:
         shape, stride, dtype: The tensor's.
         elements, bytes: From its first to its last.
         block_bytes: The size of the block.
+        small: It is of the small class.
         flat: It is one run of elements, in one dimension.
+        signature: By which plans know a tensor of this layout.
     """
 
     shape: tuple[int, ...]
@@ -57,7 +60,9 @@ class Layout(NamedTuple):
     elements: int
     bytes: int
     block_bytes: int
+    small: bool
     flat: bool
+    signature: tuple[torch.dtype, tuple[int, ...], tuple[int, ...]]
 
 
 @lru_cache(maxsize=8192)
@@ -65,4 +70,5 @@ def layout_of(shape: tuple[int, ...], stride: tuple[int, ...], dtype: torch.dtyp
     """The layout of a tensor; the same object while it is remembered."""
     elements, bytes_ = span(shape, stride, dtype)
     flat = shape == (elements,) and stride == (1,)
-    return Layout(shape, stride, dtype, elements, bytes_, rounded(bytes_), flat)
+    size = rounded(bytes_)
+    return Layout(shape, stride, dtype, elements, bytes_, size, size <= SMALL_BYTES, flat, (dtype, shape, stride))

@@ -7,7 +7,9 @@ class Usage:
     """What tensors have of one class of sizes, or of all, and what it lies in.
 
     Each number is kept as a total of what it went up by, a total of what it went down by, and the peak of the
-    difference. All allocations of the device pass here, so it is written out.
+    difference. All allocations of the device pass here, so it is written out. What is active and what is allocated
+    differ only while blocks wait for a stream that `record_stream` named, so the peak of what is active is noted only
+    then: at all other times it is that of what is allocated.
     """
 
     __slots__ = (
@@ -28,8 +30,8 @@ class Usage:
         "_reserved_peak",
         "_segments",
         "_segments_peak",
-        "_settled",
-        "_settled_bytes",
+        "_waiting",
+        "_waiting_bytes",
     )
 
     def __init__(self) -> None:
@@ -42,8 +44,8 @@ class Usage:
     _freed: int
     _freed_bytes: int
     _freed_requested: int
-    _settled: int
-    _settled_bytes: int
+    _waiting: int
+    _waiting_bytes: int
     _segments: int
     _reserved_bytes: int
     _released: int
@@ -60,10 +62,9 @@ class Usage:
             self._allocated_bytes_peak = total - self._freed_bytes
         if wanted - self._freed_requested > self._requested_peak:
             self._requested_peak = wanted - self._freed_requested
-        if count - self._settled > self._active_peak:
-            self._active_peak = count - self._settled
-        if total - self._settled_bytes > self._active_bytes_peak:
-            self._active_bytes_peak = total - self._settled_bytes
+        if self._waiting:
+            self._active_peak = max(self._active_peak, count - self._freed + self._waiting)
+            self._active_bytes_peak = max(self._active_bytes_peak, self.allocated_bytes + self._waiting_bytes)
 
     _allocated_peak: int
     _allocated_bytes_peak: int
@@ -79,10 +80,15 @@ class Usage:
         self._freed_bytes += bytes_
         self._freed_requested += requested
 
+    def wait(self, bytes_: int) -> None:
+        """It was freed, and cannot be handed out again: a stream that `record_stream` named may use it."""
+        self._waiting += 1
+        self._waiting_bytes += bytes_
+
     def settle(self, bytes_: int) -> None:
-        """It can be handed out again: no stream that `record_stream` named uses it."""
-        self._settled += 1
-        self._settled_bytes += bytes_
+        """What waited can be handed out again."""
+        self._waiting -= 1
+        self._waiting_bytes -= bytes_
 
     def reserve(self, bytes_: int) -> None:
         """A segment was taken from the system."""
@@ -122,12 +128,15 @@ class Usage:
 
         `active` are the blocks that tensors have, and those that wait for a stream that `record_stream` named.
         """
+        settled, settled_bytes = self._freed - self._waiting, self._freed_bytes - self._waiting_bytes
+        active_peak = max(self._active_peak, self._allocated_peak)
+        active_bytes_peak = max(self._active_bytes_peak, self._allocated_bytes_peak)
         rows = {
             "allocation": (self._count, self._freed, self._allocated_peak),
             "allocated_bytes": (self._bytes, self._freed_bytes, self._allocated_bytes_peak),
             "requested_bytes": (self._requested, self._freed_requested, self._requested_peak),
-            "active": (self._count, self._settled, self._active_peak),
-            "active_bytes": (self._bytes, self._settled_bytes, self._active_bytes_peak),
+            "active": (self._count, settled, active_peak),
+            "active_bytes": (self._bytes, settled_bytes, active_bytes_peak),
             "segment": (self._segments, self._released, self._segments_peak),
             "reserved_bytes": (self._reserved_bytes, self._released_bytes, self._reserved_peak),
         }

@@ -8,6 +8,7 @@ from typing import Any
 import torch
 
 from refimpl.device.simulator.machine import DEVICE
+from refimpl.device.simulator.memory.layouts import layout_of
 from refimpl.device.simulator.operators.effects import Operation, Seeded
 from refimpl.device.simulator.operators.plans import Operator, Outputs, Spec
 from refimpl.device.simulator.ops import Action
@@ -37,7 +38,7 @@ def returned(
     return results, outs
 
 
-def seeded_actions(func: Any, args: list[Any], kwargs: dict[str, Any], outs: list[Any]) -> Callable[[], Action]:
+def seeded_actions(op: Operator, args: list[Any], kwargs: dict[str, Any], outs: list[Any]) -> Callable[[], Action]:
     """What makes the action of one run of a random operator: the seed is drawn then, in issue order, so that no
     schedule changes its numbers."""
     generator = kwargs.get("generator")
@@ -45,7 +46,7 @@ def seeded_actions(func: Any, args: list[Any], kwargs: dict[str, Any], outs: lis
         generator = next((a for a in args if isinstance(a, torch.Generator)), DEVICE.generator)
     plain_args = [None if isinstance(a, torch.Generator) else a for a in args]
     plain_kwargs = {name: None if name == "generator" else value for name, value in kwargs.items()}
-    operation = Operation(func, plain_args, plain_kwargs, outs)
+    operation = Operation(op, plain_args, plain_kwargs, outs)
 
     def make() -> Action:
         seed = int(torch.randint(2**62, (), generator=generator, device="cpu"))
@@ -58,14 +59,16 @@ def make_tensor(spec: Spec | list[Spec] | None) -> Any:
     """A tensor in new device memory; None where there is nothing to make."""
     if not isinstance(spec, Spec):
         return None
-    return SimTensor(*DEVICE.memory.allocate(spec.shape, spec.stride, spec.dtype))
+    layout = spec.layout
+    return SimTensor.of(layout, *DEVICE.memory.allocate(layout))
 
 
 def adopt(value: Any) -> Any:
     """The tensors that an operator of unknown shape made, as tensors of the device; what is no tensor stays as it
     is."""
     if isinstance(value, torch.Tensor):
-        made = SimTensor(*DEVICE.memory.allocate(tuple(value.shape), value.stride(), value.dtype))
+        layout = layout_of(tuple(value.shape), value.stride(), value.dtype)
+        made = SimTensor.of(layout, *DEVICE.memory.allocate(layout))
         made.simulated.copy_(value)
         return made
     return [adopt(item) for item in value] if isinstance(value, (list, tuple)) else value

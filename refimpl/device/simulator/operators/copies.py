@@ -39,9 +39,9 @@ def copy(target: torch.Tensor, source: torch.Tensor, non_blocking: bool = False)
 def _to_device(target: SimTensor, source: torch.Tensor, non_blocking: bool) -> None:
     if source.is_meta:
         raise NotImplementedError("sim: a copy of a meta tensor, which has no values: make one on sim with empty_like")
-    if not non_blocking:
-        DEVICE.refuse_in_capture("a copy from the host without non_blocking=True")
     into, buffer = target.simulated, DEVICE.host_buffers.of(source)
+    if not non_blocking or buffer.memory is Memory.PAGEABLE:
+        DEVICE.refuse_in_capture("a copy from the host that is not from pinned memory with non_blocking=True")
     if buffer.memory is Memory.PAGEABLE:
         held = source.clone()
         DEVICE.staging(DEVICE.costs.staging(source.nbytes))

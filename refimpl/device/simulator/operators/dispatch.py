@@ -16,7 +16,7 @@ from refimpl.device.simulator.operators.actions import adopt, make_tensor, retur
 from refimpl.device.simulator.operators.backward import Unraised, called_by_autograd
 from refimpl.device.simulator.operators.copies import block, copy, read_blocking
 from refimpl.device.simulator.operators.effects import Operation
-from refimpl.device.simulator.operators.plans import Operator, Plan, Spec, operator, plan
+from refimpl.device.simulator.operators.plans import Operator, Plan, Spec, is_masked_fill, operator, plan
 from refimpl.device.simulator.operators.touched import Ranges, ranges_of_call
 from refimpl.device.simulator.ops import Kind
 from refimpl.device.simulator.refused import refuse_index
@@ -24,6 +24,7 @@ from refimpl.device.simulator.tensor import SimTensor
 
 aten = torch.ops.aten
 Special = Callable[[Any, tuple[Any, ...], dict[str, Any]], Any]
+_PLAIN = frozenset((int, float, bool, type(None)))
 _ways: dict[Any, tuple[Special | None, Operator]] = {}
 
 
@@ -47,18 +48,9 @@ def _issue(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     special, op = _ways.get(func) or _way(func)
     if special is not None:
         return special(func, args, kwargs)
-    if op.composite:
-        return func.decompose(*args, **kwargs)
-    if op.view:
-        DEVICE.host_us += DEVICE.costs.view_us
-        return _wrap_views(func(*_unwrap(args, op), **kwargs), args[0])
-    if op.reshapes:
-        return _reshape(func, args, kwargs)
-    if op.masked and any(_on_host(i) for i in args[1] if i is not None):
-        args = (args[0], [_moved(i) for i in args[1]], *args[2:])
+    if op.masked and any(_on_host(i) for i in (*args[1], *args[2:3])):
+        args = _moved_for_index(args)
     call = plan(func, op, args, kwargs)
-    if op.allocates:
-        return make_tensor(call.outputs[0]) if call.outputs else None
     inner_args = _unwrap(args, op)
     inner_kwargs = {name: _unwrap_one(value, op) for name, value in kwargs.items()} if kwargs else kwargs
     if inner_kwargs.get("device") is not None:
@@ -66,8 +58,8 @@ def _issue(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     if call.outputs is None:
         return _run_blocking(func, op, call, (args, kwargs), (inner_args, inner_kwargs))
     results, outs = returned(op, call.outputs, args, kwargs)
-    make = seeded_actions(func, inner_args, inner_kwargs, outs) if op.random else None
-    run = make() if make is not None else Operation(func, inner_args, inner_kwargs, outs)
+    make = seeded_actions(op, inner_args, inner_kwargs, outs) if op.random else None
+    run = make() if make is not None else Operation(op, inner_args, inner_kwargs, outs)
     ranges = partial(_ranges, func, op, args, kwargs, results) if DEVICE.observed else None
     DEVICE.launch(Kind.LAUNCH, op.name, DEVICE.costs.kernel(call.bytes, call.flops), run, ranges, make)
     return None if not results else results[0] if len(results) == 1 else tuple(results)
@@ -80,8 +72,27 @@ def _ranges(func: Any, op: Operator, args: Any, kwargs: Any, results: list[Any])
 
 def _way(func: Any) -> tuple[Special | None, Operator]:
     """How an overload is issued; looked up once a call, since PyTorch hashes an overload in Python."""
-    found = _ways[func] = _SPECIAL.get(func), operator(func)
+    op, special = operator(func), _SPECIAL.get(func)
+    if special is None:
+        kinds = (op.composite, _decompose), (op.view, _view), (op.reshapes, _reshape), (op.allocates, _allocate)
+        special = next((way for of_kind, way in kinds if of_kind), None)
+    found = _ways[func] = special, op
     return found
+
+
+def _decompose(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    return func.decompose(*args, **kwargs)
+
+
+def _allocate(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    outputs = plan(func, operator(func), args, kwargs).outputs
+    return make_tensor(outputs[0]) if outputs else None
+
+
+def _view(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    DEVICE.host_us += DEVICE.costs.view_us
+    op = operator(func)
+    return _wrap_views(op.call(*_unwrap(args, op), **kwargs), args[0])
 
 
 def _run_blocking(func: Any, op: Operator, call: Plan, outer: tuple[Any, Any], inner: tuple[Any, Any]) -> Any:
@@ -160,7 +171,12 @@ def _reshape(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> SimTen
 
 def _unwrap(args: tuple[Any, ...], op: Operator) -> list[Any]:
     return [
-        value.simulated if type(value) is SimTensor and not value.lazy else _unwrap_one(value, op) for value in args
+        value.simulated
+        if (kind := type(value)) is SimTensor and not value.lazy
+        else value
+        if kind in _PLAIN
+        else _unwrap_one(value, op)
+        for value in args
     ]
 
 
@@ -181,6 +197,15 @@ def _unwrap_one(value: Any, op: Operator) -> Any:
 
 def _on_host(value: Any) -> bool:
     return isinstance(value, torch.Tensor) and not isinstance(value, SimTensor)
+
+
+def _moved_for_index(args: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Arguments of an index operator with the host's tensors moved to the device, which blocks the host, as on CUDA;
+    there one value for a mask is a number of the kernel and stays."""
+    indices = [_moved(index) for index in args[1]]
+    if len(args) < 3 or is_masked_fill(args):
+        return (args[0], indices, *args[2:])
+    return (args[0], indices, _moved(args[2]) if args[2].dim() == 0 else args[2], *args[3:])
 
 
 def _moved(value: Any) -> Any:

@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from refimpl.device.simulator.operators.plans import operator
+from refimpl.device.simulator.operators.plans import Operator
 from refimpl.device.simulator.operators.twins import Twins
 from refimpl.device.simulator.ops import Effect, Landing
 
@@ -17,28 +17,28 @@ class Operation(Effect):
     """Runs an operator on the CPU tensors behind its arguments.
 
     Args:
-        func: The overload.
+        op: The operator.
         args, kwargs: Its arguments, with CPU tensors.
         outs: Per return value the memory to fill: a tensor, a list of tensors, or None for an argument that it writes.
     """
 
-    __slots__ = ("_args", "_func", "_kwargs", "_outs")
+    __slots__ = ("_args", "_kwargs", "_op", "_outs")
 
-    def __init__(self, func: Any, args: list[Any], kwargs: dict[str, Any], outs: list[Any]) -> None:
-        self._func, self._args, self._kwargs, self._outs = func, args, kwargs, outs
+    def __init__(self, op: Operator, args: list[Any], kwargs: dict[str, Any], outs: list[Any]) -> None:
+        self._op, self._args, self._kwargs, self._outs = op, args, kwargs, outs
 
     def __call__(self) -> None:
         """Reads and writes at once."""
-        _fill(self._outs, self._func(*self._args, **self._kwargs))
+        _fill(self._outs, self._op.call(*self._args, **self._kwargs))
 
     def begin(self, pieces: int) -> Landing:
         """Reads now, and computes in twins of what the operator writes."""
-        arguments = operator(self._func).written
-        written = [self._kwargs.get(at) if isinstance(at, str) else self._args[at] for at in arguments if self._has(at)]
+        at_write = [at for at in self._op.written if self._has(at)]
+        written = [self._kwargs.get(at) if isinstance(at, str) else self._args[at] for at in at_write]
         twins = Twins(_tensors([*written, *self._outs]))
         args = [_swapped(value, twins.of) for value in self._args]
         kwargs = {name: _swapped(value, twins.of) for name, value in self._kwargs.items()}
-        _fill([_swapped(out, twins.of) for out in self._outs], self._func(*args, **kwargs))
+        _fill([_swapped(out, twins.of) for out in self._outs], self._op.call(*args, **kwargs))
         return twins.landing(pieces)
 
     def _has(self, at: int | str) -> bool:

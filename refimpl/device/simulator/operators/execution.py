@@ -11,6 +11,7 @@ from refimpl.device.simulator.ops import Action, Effect, Landing, Op
 from refimpl.device.simulator.schedules.run import Run
 
 Result = TypeVar("Result")
+_Keys = torch._C._ForceDispatchKeyGuard
 
 
 def execute(op: Op, run: Run) -> None:
@@ -39,8 +40,11 @@ def _begun(action: Action | None, pieces: int) -> Landing | None:
 
 
 def _act(op: Op, action: Callable[[], Result], run: Run) -> Result:
+    """Does device work apart from what the host is in the middle of: autograd, inference mode, autocast, dispatch
+    modes, and another operator on its way, for which PyTorch puts the keys aside that resolve conjugate views."""
     try:
-        return _undisturbed(action)
+        with _Keys(*_OF_DEVICE):
+            return action()
     except NotImplementedError as error:
         op.done, op.run, op.landing = True, None, None
         raise NotImplementedError(
@@ -52,13 +56,6 @@ def _act(op: Op, action: Callable[[], Result], run: Run) -> Result:
         raise RuntimeError(
             f"sim: {op.name} failed on {op.queue} when it ran, after it was issued: {error}{order}"
         ) from error
-
-
-def _undisturbed(run: Callable[[], Result]) -> Result:
-    """Runs device work apart from what the host is in the middle of: autograd, inference mode, autocast, dispatch
-    modes, and another operator on its way, for which PyTorch puts the keys aside that resolve conjugate views."""
-    with torch._C._ForceDispatchKeyGuard(*_OF_DEVICE):
-        return run()
 
 
 def _keys_of_device() -> tuple[torch._C.DispatchKeySet, torch._C.DispatchKeySet]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import cached_property
@@ -11,6 +12,7 @@ import torch
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.utils.flop_counter import flop_registry
 
+from refimpl.device.simulator.memory.layouts import Layout, layout_of
 from refimpl.device.simulator.tensor import SimTensor
 
 aten = torch.ops.aten
@@ -73,6 +75,11 @@ class Spec:
     dtype: torch.dtype
 
     @cached_property
+    def layout(self) -> Layout:
+        """What it needs of memory."""
+        return layout_of(self.shape, self.stride, self.dtype)
+
+    @cached_property
     def bytes(self) -> int:
         """Size of the values."""
         total = self.dtype.itemsize
@@ -86,6 +93,7 @@ class Operator:
 
     Attributes:
         name: Short name, such as "add".
+        call: Runs it, as a call of the overload does with a Python function in between.
         composite: It is written in terms of other operators, which arrive one by one except in inference mode.
         view: Its result aliases an argument, and no device work is needed.
         reshapes: It changes its first argument's shape or strides, and no bytes.
@@ -105,6 +113,7 @@ class Operator:
         self.name = str(func.overloadpacket.__name__)
         if self.name.startswith(_SPECIAL_LAYOUTS):
             refuse_layout(self.name)
+        self.call: Callable[..., Any] = func._op
         self.composite = torch._C._dispatch_has_kernel_for_dispatch_key(func.name(), "CompositeImplicitAutograd")
         self.view = func.is_view or func in _ALIASING
         self.reshapes = torch.Tag.inplace_view in func.tags
@@ -189,11 +198,22 @@ def plan(func: Any, op: Operator, args: tuple[Any, ...], kwargs: dict[str, Any])
     return found
 
 
+def is_masked_fill(args: tuple[Any, ...]) -> bool:
+    """Whether `index_put_` puts one number of the host where one mask says so, which needs no look at the mask.
+
+    Source: pytorch `aten/src/ATen/native/TensorAdvancedIndexing.cpp`, `canDispatchToMaskedFill`.
+    """
+    accumulates = len(args) > 3 and bool(args[3])
+    value, indices = args[2], _tensors(args[1])
+    one = value.numel() == 1 and type(value) is not SimTensor and not accumulates
+    return one and len(indices) == 1 and indices[0].dtype in (torch.bool, torch.uint8)
+
+
 def _signature(value: Any) -> Any:
     if type(value) is SimTensor:
         return value.signature
     if isinstance(value, torch.Tensor):
-        return (value.dtype, value.shape, value.stride())
+        return ("host", value.dtype, value.shape, value.stride())
     if isinstance(value, (list, tuple)):
         return tuple([_signature(item) for item in value])
     return (type(value), value)
@@ -205,7 +225,7 @@ def _work_out(func: Any, op: Operator, args: tuple[Any, ...], kwargs: dict[str, 
     ]
     moved = sum(t.numel() * t.element_size() for t in tensors)
     masks = [t for t in _tensors(args[1]) if t.dtype in (torch.bool, torch.uint8)] if op.masked else []
-    if masks and func is aten.index_put_.default and len(_tensors(args[1])) == 1 and args[2].numel() == 1:
+    if masks and func is aten.index_put_.default and is_masked_fill(args):
         return Plan((None,), moved, 0)  # as on CUDA, where it is a masked fill
     if op.blocks or masks:
         return Plan(None, moved, 0)

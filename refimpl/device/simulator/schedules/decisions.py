@@ -32,7 +32,8 @@ class Decisions:
     def host(self) -> None:
         """The host's turn: it made a call."""
         self._turns.append(HOST)
-        if self._pending and self._pending[0] is not self._fresh:
+        pending = self._pending
+        if pending and pending[0] is not self._fresh:
             self._chosen = len(self._turns)
         self._fresh = None
 
@@ -45,10 +46,11 @@ class Decisions:
             last: It has run after this turn.
         """
         lane, pending = op.queue.lane, self._pending
+        oldest = pending[0] is op
         self._turns.append(lane if pieces == 1 else Turn(lane, pieces))
-        if pending[0] is not op or pieces > 1:
+        if not oldest or pieces > 1:
             self._chosen = len(self._turns)
-        if last and pending[0] is op:
+        if last and oldest:
             pending.popleft()
             while pending and pending[0].done:
                 pending.popleft()

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import heapq
 import math
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from heapq import heappop, heappush
 from itertools import count
 
 from refimpl.device.simulator.costs import CostModel
@@ -74,31 +74,45 @@ class _TimedRun:
             self._place()
         running, now = self._running, device.host_us
         while running and running[0][0] <= now:
-            op = heapq.heappop(running)[2]
+            op = heappop(running)[2]
             self._decisions.step(op)
             device.execute(op)
 
     def _place(self) -> None:
         """Gives their times to the ops for which all that comes before has its own; one that waits for an op still to
         be issued holds up its queue."""
-        held: deque[Op] = deque()
+        issued, held = self._issued, list[Op]()
         stuck: set[Queue] = set()
         placed = False
-        start_us, cross_us = self._costs.start_us, self._costs.cross_us
-        for op in self._issued:
-            queue = op.queue
-            ready = max(op.submit_us + start_us, queue.clock)
-            op.ready_us = ready
-            for other in op.after:
-                ready = max(ready, other.end_us + (cross_us if other.queue is not queue else 0.0))
-            if ready == math.inf or (stuck and queue in stuck):
-                stuck.add(queue)
+        while issued:
+            op = issued.popleft()
+            if op.queue in stuck or not self._start(op):
+                stuck.add(op.queue)
                 held.append(op)
-                continue
-            op.start_us = op.ready_us if op.kind is Kind.WAIT else ready
-            op.end_us = queue.clock = ready + op.us
-            heapq.heappush(self._running, (op.end_us, next(self._places), op))
-            placed = True
-        self._issued = held
+            else:
+                placed = True
+        issued.extend(held)
         if held and placed:
             self._place()
+
+    def _start(self, op: Op) -> bool:
+        """Gives an op its times, when its queue is free and its waits are over; False if that is not known yet."""
+        queue = op.queue
+        ready = op.submit_us + self._costs.start_us
+        if queue.clock > ready:
+            ready = queue.clock
+        op.ready_us = op.start_us = ready
+        if op.after:
+            ready = max(ready, self._after(op))
+            if ready == math.inf:
+                return False
+            if op.kind is not Kind.WAIT:
+                op.start_us = ready
+        op.end_us = queue.clock = end = ready + op.us
+        heappush(self._running, (end, next(self._places), op))
+        return True
+
+    def _after(self, op: Op) -> float:
+        """When the last of the ops that `op` comes after has ended, as `op`'s queue gets to know of it."""
+        cross_us = self._costs.cross_us
+        return max(other.end_us + (cross_us if other.queue is not op.queue else 0.0) for other in op.after)
