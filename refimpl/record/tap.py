@@ -7,6 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from contextlib import AbstractContextManager
 from pathlib import PurePath
+from types import CodeType
 from typing import Any
 
 import torch
@@ -95,5 +96,11 @@ class Tap(ABC):
             if outer is None:
                 return Called(None, self.step)
             frame = outer
-        name = PurePath(frame.f_code.co_filename).name
-        return Called(f"{name}:{frame.f_lineno} ({frame.f_code.co_name})", self.step)
+        return Called(_site(frame.f_code, frame.f_lineno), self.step)
+
+
+def _site(code: CodeType, line: int) -> str:
+    """File, line and function; a notebook's cell has a file of its own, whose name says nothing to a reader."""
+    path = PurePath(code.co_filename)
+    name = "cell" if path.parent.name.startswith("ipykernel_") else path.name
+    return f"{name}:{line}" if code.co_name == "<module>" else f"{name}:{line} ({code.co_name})"
