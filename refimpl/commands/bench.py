@@ -29,10 +29,10 @@ def run(args: argparse.Namespace) -> int:
     """Measure and print."""
     from refimpl.lessons import results
 
-    if args.save:
+    if args.save is not None:
         results.file_of(args.save)  # refused now rather than after the measurement
     data, table = _sim(args) if args.what == "sim" else _order(args)
-    if args.save:
+    if args.save is not None:
         _save(args.save, args.what, data)
     print(json.dumps(data, indent=1) if args.json else table)
     return 0

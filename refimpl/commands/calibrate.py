@@ -132,7 +132,7 @@ def _predict(args: argparse.Namespace) -> int:
         "largest_blocked_us": predict_overlap.largest_blocked_us(comparisons),
         "rows": rows,
     }
-    if args.save:
+    if args.save is not None:
         origin = {field: calibration.origin[field] for field in ("driver", "torch")}
         device = f"the simulated device with the calibration of {calibration.origin['device']}"
         words = f"--measured {args.measured} " if args.measured else ""

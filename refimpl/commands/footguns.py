@@ -43,12 +43,12 @@ def _measure(args: argparse.Namespace, names: list[str], asked: str | None) -> i
     from refimpl.commands import tables
     from refimpl.lessons import measure_footguns, results
 
-    if args.save:
+    if args.save is not None:
         results.file_of(args.save)  # refused now rather than after the measurement
     device = asked or devices.best()
     rows = measure_footguns.measure(device, args.runs, names, _progress)
     found = measure_footguns.rows_json(rows)
-    if args.save:
+    if args.save is not None:
         _save(args, found)
     if args.json:
         print(json.dumps({"device": device, "footguns": found}, indent=1))

@@ -31,7 +31,11 @@ MOST_TURNS = 10_000_000
 
 _LONG = 400
 _PACKED = "z:"
-_STEP = re.compile(r"(?:h(?P<calls>[1-9]\d*)?|(?P<lane>-?\d+)(?:/(?P<pieces>[1-9]\d*)|x(?P<times>[1-9]\d*))?)\Z")
+MOST_PIECES = 10_000
+"""The most pieces that an op may be split into."""
+
+_COUNT = "[1-9][0-9]{0,8}"
+_STEP = re.compile(rf"(?:h(?P<calls>{_COUNT})?|(?P<lane>-?{_COUNT})(?:/(?P<pieces>{_COUNT})|x(?P<times>{_COUNT}))?)\Z")
 
 
 @dataclass(frozen=True)
@@ -88,10 +92,12 @@ def turns_of(text: str) -> Sequence[Turn]:
                 f"schedule {_short(text)!r}: {_short(part)!r} is no step: use h, h3, a lane's number, 2x3 or 2/3"
             )
         lane = HOST if found["lane"] is None else int(found["lane"])
-        times = int(found["calls"] or found["times"] or 1)
+        times, pieces = int(found["calls"] or found["times"] or 1), int(found["pieces"] or 1)
+        if pieces > MOST_PIECES:
+            raise UserError(f"schedule {_short(text)!r}: {_short(part)!r} has more than {MOST_PIECES:,} pieces")
         if len(turns) + times > MOST_TURNS:
             raise UserError(f"schedule {_short(text)!r}: {_short(part)!r} makes it longer than {MOST_TURNS:,} steps")
-        turns += [Turn(lane, int(found["pieces"] or 1))] * times
+        turns += [Turn(lane, pieces)] * times
     return turns
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from refimpl import device
@@ -14,6 +14,7 @@ from refimpl.device.simulator.machine import DEVICE
 from refimpl.device.simulator.memory.blocks import Segment
 from refimpl.device.simulator.memory.buffers import Buffer
 from refimpl.device.simulator.memory.free_blocks import FreeBlocks, Pool
+from refimpl.device.simulator.memory.usage import Usage
 
 KIB, MIB = 1 << 10, 1 << 20
 
@@ -440,6 +441,47 @@ def test_garbage_that_is_collected_while_a_block_is_sought_comes_back_later(dev:
     assert torch.empty(100, device="sim").data_ptr() == address
 
 
+@settings(max_examples=200, deadline=None)
+@given(
+    st.booleans(),
+    st.lists(st.tuples(st.sampled_from(["take", "give", "again"]), st.integers(1, 5), st.integers(0, 20)), max_size=60),
+)
+@example(False, [("take", 2, 0), ("take", 1, 0), ("take", 5, 0), ("give", 0, 1), ("again", 0, 0)])
+def test_block_given_back_is_handed_on_as_if_it_had_grown_together_at_once(
+    small: bool, steps: list[tuple[str, int, int]]
+) -> None:
+    unit = 512 if small else MIB // 2  # a rest of one or two is not cut off
+
+    def places(look: bool) -> list[tuple[int, int, int]]:
+        free = FreeBlocks(Pool(of_graphs=False), small)
+        segments, live, found = list[Segment](), list[Any](), list[tuple[int, int, int]]()
+
+        def take(size: int) -> None:
+            block = free.take(size)
+            if block is None:
+                segments.append(Segment(12 * unit))
+                free.add(segments[-1])
+                block = free.take(size)
+            assert block is not None
+            live.append(block)
+            found.append((segments.index(block.segment), block.offset, block.bytes))
+
+        for what, n, which in steps:
+            if what == "take":
+                take(n * unit)
+            elif live:
+                block = live.pop(which % len(live))
+                size = block.bytes
+                free.give(block)
+                if look:
+                    free.blocks()
+                if what == "again":
+                    take(size)
+        return found
+
+    assert places(look=False) == places(look=True)
+
+
 @settings(max_examples=60, deadline=None)
 @given(
     st.booleans(),
@@ -468,3 +510,30 @@ def test_free_lists_never_overlap_and_grow_together_again(small: bool, steps: li
         free.give(block)
     assert sorted(b.segment.serial for b in free.blocks()) == [s.serial for s in segments]
     assert not any(b.split for b in free.blocks())
+
+
+@given(st.lists(st.tuples(st.sampled_from(["allocate", "free", "wait", "settle", "reset"]), st.integers(0, 20))))
+def test_peak_is_the_most_there_was_since_the_reset(steps: list[tuple[str, int]]) -> None:
+    usage, live, waiting = Usage(), list[int](), list[int]()
+    peaks = dict.fromkeys(("allocation", "allocated_bytes", "requested_bytes", "active", "active_bytes"), 0)
+    for what, n in steps:
+        if what == "allocate":
+            live.append(n)
+            usage.allocate(512 * n, n)
+        elif what in ("free", "wait") and live:
+            size = live.pop(n % len(live))
+            usage.free(512 * size, size)
+            if what == "wait":
+                waiting.append(size)
+                usage.wait(512 * size)
+        elif what == "settle" and waiting:
+            usage.settle(512 * waiting.pop(n % len(waiting)))
+        elif what == "reset":
+            usage.reset_peaks()
+            peaks = dict.fromkeys(peaks, 0)
+        active = [*live, *waiting]
+        now = (len(live), 512 * sum(live), sum(live), len(active), 512 * sum(active))
+        peaks = {name: max(peak, value) for (name, peak), value in zip(peaks.items(), now, strict=True)}
+        values = usage.values()
+        assert {name: values[f"{name}.peak"] for name in peaks} == peaks
+        assert tuple(values[f"{name}.current"] for name in peaks) == now

@@ -8,7 +8,8 @@ from types import TracebackType
 from refimpl.device.simulator.capture import Capture
 from refimpl.device.simulator.machine import DEVICE
 from refimpl.device.simulator.memory.graph_pools import PoolId, PoolUse
-from refimpl.device.simulator.streams import POOL_SIZE, Stream
+from refimpl.device.simulator.pool import POOL_SIZE
+from refimpl.device.simulator.streams import Stream
 
 _CAPTURE_STREAM = 2 * POOL_SIZE + 1
 

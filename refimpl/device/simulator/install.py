@@ -80,7 +80,7 @@ def _register() -> None:
     named = torch.library.Library("aten", "IMPL")
     named.impl("is_pinned", is_pinned, "CPU")
     named.impl("_pin_memory", pin_memory, "CPU")
-    for name in (*_FACTORIES, "_to_copy"):
+    for name in (*_FACTORIES, "_to_copy", "_local_scalar_dense"):
         packet, _, overload = name.partition(".")
         sender = _sender(getattr(getattr(torch.ops.aten, packet), overload or "default"))
         named.impl(name, sender, "PrivateUse1")

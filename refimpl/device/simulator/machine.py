@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from itertools import count
 from typing import TYPE_CHECKING
 
@@ -25,6 +25,7 @@ from refimpl.device.simulator.ops import (
     Queue,
     SyncDebug,
 )
+from refimpl.device.simulator.pool import StreamPool
 from refimpl.device.simulator.regions import Region
 from refimpl.device.simulator.schedules.decisions import Decisions, Unnoted
 from refimpl.device.simulator.schedules.run import Run
@@ -46,9 +47,10 @@ class Machine:
         self.capture: Capture | None = None
         self.host_buffers = HostBuffers()
         self.memory, self.pinned = DeviceMemory(self), PinnedMemory(self, self.host_buffers)
-        self.generator = torch.Generator()
+        self.streams, self.generator = StreamPool(), torch.Generator()
         self.sync_debug = SyncDebug.DEFAULT
         self._region: Region | None = None
+        self._open: dict[Run, ExitStack] = {}
         self._seqs, self._lanes, self._launches = count(), count(-1, -1), count(1)
         self._adopt(Run(Timed(), Unnoted()))
 
@@ -61,25 +63,58 @@ class Machine:
         """One run of `schedule` from time zero, on a device that is idle before and after; after an error what is
         still queued is dropped."""
         self.synchronize()
-        outer, outer_us, lanes = self.run, self.host_us, {queue: queue.lane for queue in self.queues.values()}
-        run = Run(schedule, Decisions())
-        self._adopt(run)
-        self.host_us = 0.0
+        run = self._begin(schedule)
         try:
-            with self.memory.fresh_cache(), self.pinned.fresh_cache():
-                yield run
-                self.capture = None
-                self._synchronize(run.decisions.pending())
-                run.runner.close()
-        except BaseException:
+            yield run
+            if run is not next(reversed(self._open), None):
+                raise RuntimeError(
+                    "sim: schedules are left in another order than they were entered in reverse: "
+                    "leave the one that was entered last first"
+                )
             self.capture = None
+            self._synchronize(run.decisions.pending())
+            run.runner.close()
+        except BaseException:
             run.abandon()
             raise
         finally:
-            self._adopt(outer)
-            self.host_us = outer_us
-            for queue in self.queues.values():
-                queue.lane = lanes.get(queue, 0)
+            self._end(run)
+
+    def _begin(self, schedule: Schedule) -> Run:
+        """A new run inside the present one, with all that it finds as it always finds it."""
+        run, restore = Run(schedule, Decisions()), ExitStack()
+        lanes = {queue: queue.lane for queue in self.queues.values()}
+        restore.callback(self._resume, self.run, self.host_us, lanes)
+        for fresh in (self.memory.fresh_cache, self.pinned.fresh_cache, self.streams.kept, self._numbers_afresh):
+            restore.enter_context(fresh())
+        self._open[run] = restore
+        self._adopt(run)
+        self.host_us = 0.0
+        return run
+
+    def _end(self, run: Run) -> None:
+        """Goes back to before a run, out of those that were begun inside it too."""
+        while run in self._open:
+            self.capture = None
+            inner, restore = self._open.popitem()
+            inner.abandon()
+            restore.close()
+
+    def _resume(self, outer: Run, outer_us: float, lanes: dict[Queue, int]) -> None:
+        self._adopt(outer)
+        self.host_us = outer_us
+        for queue in self.queues.values():
+            queue.lane = lanes.get(queue, 0)
+
+    @contextmanager
+    def _numbers_afresh(self) -> Iterator[None]:
+        """Inside, the default generator begins as it was last seeded."""
+        outer = self.generator.get_state()
+        self.generator.manual_seed(self.generator.initial_seed())
+        try:
+            yield
+        finally:
+            self.generator.set_state(outer)
 
     def _adopt(self, run: Run) -> None:
         self.run, self.runner, self.costs = run, run.runner, run.costs
@@ -141,20 +176,21 @@ class Machine:
         if self.capture is not None and self.capture.takes(op):
             self.capture.add(op)
             return False
-        self._bind(op)
+        op.submit_us = self.host_us
+        self._bind(op, op.queue)
         self.run.decisions.issued(op)
         self.runner.issue(op)
         for observer in self.observers:
             observer.on_issue(op)
         return True
 
-    def _bind(self, op: Op) -> None:
+    def _bind(self, op: Op, queue: Queue) -> None:
         """Ties an op to the one before it in its queue and drops what has run, so that no chain of past ops is kept."""
-        queue = op.queue
         if not queue.lane:
             self.run.number(queue)
-        op.submit_us = self.host_us
-        op.previous = queue.tail if queue.tail is not None and not queue.tail.done else None
+        tail = queue.tail
+        if tail is not None and not tail.done:
+            op.previous = tail
         if op.after:
             op.after = tuple([other for other in op.after if not other.done])
         queue.tail = op

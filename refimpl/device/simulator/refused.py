@@ -7,9 +7,11 @@ be the default stream, and every event done. So `torch.Stream` and `torch.Event`
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NoReturn
 
 import torch
+import torch.utils.dlpack
 
 _INSTEAD = {
     "ExternalStream": "no other library has streams on sim, so use Stream()",
@@ -45,12 +47,22 @@ def refuse_index(device: object) -> None:
         raise RuntimeError(f"sim: device {device!r} does not exist: there is one simulated device, so use 'sim'")
 
 
+def refuse_other_device(what: str, device: object) -> None:
+    """Raises where `what` is asked for on a device that is not the simulated one; None passes."""
+    refuse_index(device)
+    if isinstance(device, (str, torch.device)) and torch.device(device).type != "sim":
+        raise RuntimeError(f"sim: {what}(device={str(device)!r}) is of another device: use 'sim'")
+
+
 def adapt_torch() -> None:
     """Makes `torch.Stream` and `torch.Event` raise for `sim`, `torch.Generator` give a CPU generator, which `sim`
     accepts, and CUDA stay uninitialised; what is of other devices, and `isinstance`, stay as they are."""
     for name, made in (("Stream", _TorchStream), ("Event", _TorchEvent), ("Generator", _TorchGenerator)):
         setattr(torch, name, made)
     torch.cuda._lazy_init = refuse_both
+    for owner in (torch, torch._C, torch.utils.dlpack):
+        name = "_to_dlpack" if owner is torch._C else "to_dlpack"
+        setattr(owner, name, _to_dlpack_of(getattr(owner, name)))
 
 
 def refuse_both(*args: object) -> NoReturn:
@@ -62,6 +74,22 @@ def refuse_both(*args: object) -> NoReturn:
     raise RuntimeError(
         "cuda: sim is installed in this process, and PyTorch cannot have both: use CUDA in a process of its own"
     )
+
+
+def refuse_dlpack() -> NoReturn:
+    """Raises where the bytes of a simulated tensor are asked for as DLPack.
+
+    Raises:
+        BufferError: Always, as DLPack's protocol has it.
+    """
+    raise BufferError("sim: a tensor on sim as DLPack: copy it to the host first, with .cpu()")
+
+
+def _to_dlpack_of(plain: Callable[[torch.Tensor], Any]) -> Callable[[torch.Tensor], Any]:
+    def to_dlpack(tensor: torch.Tensor) -> Any:
+        return refuse_dlpack() if tensor.device.type == "sim" else plain(tensor)
+
+    return to_dlpack
 
 
 class _Replacement(type):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import count
 from types import TracebackType
 from typing import Any
 
@@ -10,15 +9,26 @@ import torch
 
 from refimpl.device.simulator.machine import DEVICE
 from refimpl.device.simulator.ops import HostKind, Kind, Op, Queue
-from refimpl.device.simulator.refused import refuse_index
+from refimpl.device.simulator.pool import POOL_SIZE
+from refimpl.device.simulator.refused import refuse_index, refuse_other_device
 
-POOL_SIZE = 32
-_high_priority, _low_priority = count(), count()
+_IDS = 1 + 2 * POOL_SIZE
 
 
 def priority(stream_id: int) -> int:
     """The priority of the pool that a stream's id lies in."""
     return -1 if POOL_SIZE < stream_id <= 2 * POOL_SIZE else 0
+
+
+def event_of(given: Any) -> Event:
+    """`given`, which has to be an event of the simulated device.
+
+    Raises:
+        TypeError: It is something else.
+    """
+    if not isinstance(given, Event):
+        raise TypeError(f"sim: {given!r} is not an event of sim: use torch.get_device_module('sim').Event()")
+    return given
 
 
 def stream_of(given: Any) -> Stream:
@@ -107,7 +117,7 @@ class Event:
         Raises:
             RuntimeError: An event has no timing, was never recorded, or has not run yet.
         """
-        if not (self.enable_timing and end_event.enable_timing):
+        if not (self.enable_timing and event_of(end_event).enable_timing):
             raise ValueError("sim: elapsed_time needs both events made with enable_timing=True")
         if self.mark is None or end_event.mark is None:
             raise ValueError("sim: elapsed_time needs both events recorded")
@@ -129,6 +139,10 @@ class Event:
                 "it marks nothing outside of the graph, so make it with external=True"
             )
 
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        """Raises: a copy would not be told when the event is recorded again."""
+        raise TypeError("sim: an event cannot be copied or pickled: share the event, or make a new one and record it")
+
     def __repr__(self) -> str:
         return f"<sim.Event {'unrecorded' if self.mark is None else 'done' if self.mark.done else 'pending'}>"
 
@@ -146,13 +160,13 @@ class Stream:
     """
 
     def __init__(self, device: object = None, priority: int = 0, *, stream_id: int | None = None) -> None:
-        refuse_index(device)
+        refuse_other_device("Stream", device)
+        if type(priority) is not int:
+            raise TypeError(f"sim: Stream(priority={priority!r}): use 0, or -1 for the pool of high priority")
         if stream_id is None:
-            stream_id = (
-                1 + next(_low_priority) % POOL_SIZE
-                if priority >= 0
-                else 1 + POOL_SIZE + next(_high_priority) % POOL_SIZE
-            )
+            stream_id = DEVICE.streams.take(high=priority < 0)
+        elif type(stream_id) is not int or not 0 <= stream_id <= _IDS:
+            raise ValueError(f"sim: Stream(stream_id={stream_id!r}): use the stream_id of a stream that there is")
         self.stream_id = stream_id
         self.device = torch.device("sim", 0)
         self.device_index = 0
@@ -175,7 +189,7 @@ class Stream:
 
     def wait_event(self, event: Event) -> None:
         """Later work of this stream comes after what `event` holds now. The host does not block."""
-        event.wait(self)
+        event_of(event).wait(self)
 
     def wait_stream(self, stream: Stream) -> None:
         """Later work of this stream comes after all that is now queued on `stream`. The host does not block."""
@@ -186,7 +200,7 @@ class Stream:
 
     def record_event(self, event: Event | None = None) -> Event:
         """Records `event`, or a new one, on this stream, and returns it."""
-        event = Event() if event is None else event
+        event = Event() if event is None else event_of(event)
         event.record(self)
         return event
 

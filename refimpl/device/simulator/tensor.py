@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import torch
 
+from refimpl.device.simulator.refused import refuse_dlpack
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -115,6 +117,14 @@ class SimTensor(torch.Tensor):
     def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
         return self.numpy()
 
+    def __dlpack__(self, **options: Any) -> Any:
+        """Raises: who reads the bytes would not wait for the device."""
+        refuse_dlpack()
+
+    def __dlpack_device__(self) -> Any:
+        """Raises, as `__dlpack__`."""
+        refuse_dlpack()
+
     def __setitem__(self, index: Any, value: Any) -> None:
         """Stores at an index. A number goes through a tensor on the host, as on CUDA: so `x[rows] = 1.0` and
         `x[0] = 1.0` copy it to the device and block the host, and `x[1:] = 1.0` does not.
@@ -133,7 +143,9 @@ class SimTensor(torch.Tensor):
     def record_stream(self, stream: Stream) -> None:  # type: ignore[override]
         """Tells the allocator that `stream` uses this memory too: when its last tensor is gone, it is not handed on
         before all that is then queued on `stream` has run."""
-        self.lease.record_stream(stream.stream_id)
+        from refimpl.device.simulator.streams import stream_of
+
+        self.lease.record_stream(stream_of(stream).stream_id)
 
     def untyped_storage(self) -> torch.UntypedStorage:
         """Raises: the bytes belong to the device."""

@@ -22,12 +22,13 @@ class FreeBlocks:
         small: It is of the small class.
     """
 
-    __slots__ = ("_entries", "_latest", "pool", "small")
+    __slots__ = ("_entries", "_latest", "_stays", "pool", "small")
 
     def __init__(self, pool: Pool, small: bool) -> None:
         self.pool, self.small = pool, small
         self._entries: list[tuple[int, int, int, Block]] = []
         self._latest: Block | None = None
+        self._stays: set[Block] = set()  # those that come out again, as long as the entries are what they are
 
     def take(self, size: int) -> Block | None:
         """The smallest free block of `size` bytes or more, the first in memory where several are; what is too much of
@@ -35,7 +36,8 @@ class FreeBlocks:
         latest = self._latest
         if latest is not None:
             self._latest = None
-            if latest.bytes == size and self._comes_out_again(latest):
+            if latest.bytes == size and (latest in self._stays or self._comes_out_again(latest)):
+                self._stays.add(latest)
                 return latest
             self.merge(latest)
         entries = self._entries
@@ -43,6 +45,7 @@ class FreeBlocks:
         if at == len(entries):
             return None
         block = entries.pop(at)[3]
+        self._stays.clear()
         block.free = False
         if self._cuts_off(block.bytes - size):
             self._cut(block, size)
@@ -125,10 +128,12 @@ class FreeBlocks:
         after.previous = after.next = None
 
     def _insert(self, block: Block) -> None:
+        self._stays.clear()
         block.free = True
         insort(self._entries, (block.bytes, block.segment.serial, block.offset, block))
 
     def _remove(self, block: Block) -> None:
+        self._stays.clear()
         block.free = False
         del self._entries[bisect_left(self._entries, (block.bytes, block.segment.serial, block.offset))]
 

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from refimpl.device.simulator.machine import DEVICE
-from refimpl.device.simulator.memory.layouts import layout_of
+from refimpl.device.simulator.memory.layouts import Layout, layout_of
 from refimpl.device.simulator.operators.effects import Operation, Seeded
 from refimpl.device.simulator.operators.plans import Operator, Outputs, Spec
 from refimpl.device.simulator.ops import Action
@@ -20,7 +20,7 @@ def returned(
 ) -> tuple[list[Any], list[Any]]:
     """What the call returns, and per return value the memory that its run has to fill: None for an argument."""
     if len(outputs) == 1 and isinstance(spec := outputs[0], Spec):
-        made = make_tensor(spec)
+        made = _made(spec.layout)
         return [made], [made.simulated]
     results: list[Any] = []
     outs: list[Any] = []
@@ -57,18 +57,19 @@ def seeded_actions(op: Operator, args: list[Any], kwargs: dict[str, Any], outs: 
 
 def make_tensor(spec: Spec | list[Spec] | None) -> Any:
     """A tensor in new device memory; None where there is nothing to make."""
-    if not isinstance(spec, Spec):
-        return None
-    layout = spec.layout
-    return SimTensor.of(layout, *DEVICE.memory.allocate(layout))
+    return _made(spec.layout) if isinstance(spec, Spec) else None
+
+
+def _made(layout: Layout) -> SimTensor:
+    memory, lease = DEVICE.memory.allocate(layout)
+    return SimTensor.of(layout, memory, lease)
 
 
 def adopt(value: Any) -> Any:
     """The tensors that an operator of unknown shape made, as tensors of the device; what is no tensor stays as it
     is."""
     if isinstance(value, torch.Tensor):
-        layout = layout_of(tuple(value.shape), value.stride(), value.dtype)
-        made = SimTensor.of(layout, *DEVICE.memory.allocate(layout))
+        made = _made(layout_of(tuple(value.shape), value.stride(), value.dtype))
         made.simulated.copy_(value)
         return made
     return [adopt(item) for item in value] if isinstance(value, (list, tuple)) else value

@@ -6,6 +6,11 @@
 | pageable host to device, non_blocking | stages the bytes, goes on | at the call |
 | device to pinned host, non_blocking | goes on | when the device gets there: the target is old until then |
 | device to pageable host, and all others | blocks until the copy has run | when the device gets there |
+
+PyTorch copies a host tensor that is not contiguous through a temporary, in pageable memory: so what is strided or
+expanded counts as pageable, unless both tensors are dense, of one type and of the same strides.
+
+Source: pytorch `aten/src/ATen/native/cuda/Copy.cu`, `copy_requires_temporaries` and `copy_kernel_cuda`.
 """
 
 from __future__ import annotations
@@ -40,9 +45,10 @@ def _to_device(target: SimTensor, source: torch.Tensor, non_blocking: bool) -> N
     if source.is_meta:
         raise NotImplementedError("sim: a copy of a meta tensor, which has no values: make one on sim with empty_like")
     into, buffer = target.simulated, DEVICE.host_buffers.of(source)
-    if not non_blocking or buffer.memory is Memory.PAGEABLE:
-        DEVICE.refuse_in_capture("a copy from the host that is not from pinned memory with non_blocking=True")
-    if buffer.memory is Memory.PAGEABLE:
+    staged = buffer.memory is Memory.PAGEABLE or _through_temporary(source, target)
+    if not non_blocking or staged:
+        DEVICE.refuse_in_capture("a copy from the host that is not from contiguous pinned memory with non_blocking=True")
+    if staged:
         held = source.clone()
         DEVICE.staging(DEVICE.costs.staging(source.nbytes))
     else:
@@ -54,13 +60,21 @@ def _to_device(target: SimTensor, source: torch.Tensor, non_blocking: bool) -> N
 
 def _to_host(target: torch.Tensor, source: SimTensor, non_blocking: bool) -> None:
     buffer = DEVICE.host_buffers.of(target)
-    asynchronous = non_blocking and buffer.memory is Memory.PINNED
+    asynchronous = non_blocking and buffer.memory is Memory.PINNED and not _through_temporary(target, source)
     if not asynchronous:
-        DEVICE.refuse_in_capture("a copy to the host that is not to pinned memory with non_blocking=True")
+        DEVICE.refuse_in_capture("a copy to the host that is not to contiguous pinned memory with non_blocking=True")
     out_of, into = source.simulated, DEVICE.pinned.lend(target, buffer, asynchronous)
     op = _issue("copy D2H", DEVICE.costs.d2h(source.nbytes), Move(into, out_of), target, source)
     if not asynchronous:
         block(op)
+
+
+def _through_temporary(host: torch.Tensor, other: SimTensor) -> bool:
+    """Whether PyTorch puts a contiguous temporary between a host tensor and the device."""
+    if host.is_contiguous():
+        return False
+    alike = host.dtype == other.dtype and host.stride() == other.stride()
+    return not (alike and torch.ops.aten.is_non_overlapping_and_dense.default(host))
 
 
 def is_pinned(tensor: torch.Tensor, device: object = None) -> bool:

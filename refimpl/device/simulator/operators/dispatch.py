@@ -52,9 +52,11 @@ def _issue(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         args = _moved_for_index(args)
     call = plan(func, op, args, kwargs)
     inner_args = _unwrap(args, op)
-    inner_kwargs = {name: _unwrap_one(value, op) for name, value in kwargs.items()} if kwargs else kwargs
-    if inner_kwargs.get("device") is not None:
-        inner_kwargs["device"] = "cpu"
+    inner_kwargs = kwargs
+    if kwargs:
+        inner_kwargs = {name: _unwrap_one(value, op) for name, value in kwargs.items()}
+        if inner_kwargs.get("device") is not None:
+            inner_kwargs["device"] = "cpu"
     if call.outputs is None:
         return _run_blocking(func, op, call, (args, kwargs), (inner_args, inner_kwargs))
     results, outs = returned(op, call.outputs, args, kwargs)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from refimpl.device.simulator.ops import Op
@@ -62,25 +62,33 @@ class Lanes:
 
     def ready(self) -> list[Op]:
         """Those of them that wait for nothing: to keep a queue's order, only these may run."""
-        return [queued[0] for queued in self._queued.values() if queued and is_ready(queued[0])]
+        return [
+            queued[0]
+            for queued in self._queued.values()
+            if queued and (not queued[0].after or all(other.done for other in queued[0].after))
+        ]
 
     def has_begun(self, op: Op) -> bool:
         """Whether some of the op's pieces are done."""
         return op.queue.lane in self._begun
 
-    def step(self, op: Op, pieces: int, device: Device) -> None:
-        """Runs `op`, the head of its lane, whole or as the first of `pieces`; or its next piece if it has begun."""
+    def step(self, op: Op, pieces: Callable[[Op], int], device: Device) -> None:
+        """Runs `op`, the head of its lane, whole or as the first of so many pieces; or its next piece if it has
+        begun."""
         lane = op.queue.lane
-        piece, of = self._begun.pop(lane, (0, pieces)) if self._begun else (0, pieces)
-        self._decisions.step(op, pieces if piece == 0 else 1, last=piece == of - 1)
+        begun = self._begun.pop(lane, None) if self._begun else None
+        piece, of = begun if begun is not None else (0, pieces(op))
+        self._decisions.step(op, of if piece == 0 else 1, piece == of - 1)
+        now = op.submit_us if op.submit_us > self.clock else self.clock
         if piece == 0:
-            op.ready_us = op.start_us = max(self.clock, op.submit_us)
-        op.end_us = op.queue.clock = self.clock = max(self.clock, op.submit_us) + op.us / of
+            op.ready_us = op.start_us = now
+        op.end_us = op.queue.clock = self.clock = now + op.us / of
+        if of == 1:
+            self._queued[lane].popleft()
+            device.execute(op)
+            return
         try:
-            if of == 1:
-                device.execute(op)
-            else:
-                device.execute_piece(op, piece, of)
+            device.execute_piece(op, piece, of)
         finally:
             if op.done:
                 self._queued[lane].popleft()
@@ -112,18 +120,18 @@ class LanesRun:
         """The host made a call, and is blocked for `ops`."""
         self._decisions.host()
         self._chooser.called()
-        lanes, choose = self._lanes, self._chooser.choose
+        lanes, choose, pieces = self._lanes, self._chooser.choose, self._chooser.pieces
         blocked = ops
         while True:
             ready = lanes.ready()
             if blocked:
                 blocked = [op for op in blocked if not op.done]
-            if not ready and blocked:
-                raise deadlock(lanes.heads(), blocked)
+                if blocked and not ready:
+                    raise deadlock(lanes.heads(), blocked)
             op = choose(ready, blocked)
             if op is None:
                 break
-            self._step(op, device)
+            lanes.step(op, pieces, device)
         if lanes.clock > device.host_us:
             device.host_us = lanes.clock
         lanes.forget_branches()
@@ -137,21 +145,12 @@ class LanesRun:
         ready = [head for head in self._lanes.ready() if head in needed]
         chosen = self._chooser.yields(ready) if ready else None
         if chosen is not None:
-            self._step(chosen, device)
+            self._lanes.step(chosen, self._chooser.pieces, device)
             device.host_us = max(device.host_us, self._lanes.clock)
 
     def close(self) -> None:
         """The run is over."""
         self._chooser.close()
-
-    def _step(self, op: Op, device: Device) -> None:
-        pieces = 1 if self._lanes.has_begun(op) else self._chooser.pieces(op)
-        self._lanes.step(op, pieces, device)
-
-
-def is_ready(op: Op) -> bool:
-    """Whether the head of a lane may run: all that it comes after has run."""
-    return not op.after or all(other.done for other in op.after)
 
 
 def ancestors(ops: Sequence[Op]) -> set[Op]:

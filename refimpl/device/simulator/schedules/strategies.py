@@ -112,7 +112,7 @@ class Priorities(_Drawn):
         if len(self._priorities) > 256 + len(ready):
             self._priorities = {lane: value for lane, value in self._priorities.items() if lane is None or lane > 0}
         highest = self._highest(ready, blocked)
-        fall = self._falls.pop(self._turn, None)
+        fall = self._falls.pop(self._turn, None) if self._falls else None
         self._turn += 1
         if fall is None:
             return highest

@@ -72,28 +72,32 @@ class _TimedRun:
             return
         if self._issued:
             self._place()
-        running, now = self._running, device.host_us
+        running, now, step = self._running, device.host_us, self._decisions.step
         while running and running[0][0] <= now:
             op = heappop(running)[2]
-            self._decisions.step(op)
+            step(op)
             device.execute(op)
 
     def _place(self) -> None:
-        """Gives their times to the ops for which all that comes before has its own; one that waits for an op still to
-        be issued holds up its queue."""
-        issued, held = self._issued, list[Op]()
+        """Gives their times to the ops for which all that comes before has its own."""
+        issued = self._issued
+        while issued and self._start(issued[0]):
+            issued.popleft()
+        if issued:
+            self._pass_by()
+
+    def _pass_by(self) -> None:
+        """Does so where the oldest op waits for one still to be issued, which holds up its queue and no other."""
+        held: deque[Op] = deque()
         stuck: set[Queue] = set()
-        placed = False
-        while issued:
-            op = issued.popleft()
+        for op in self._issued:
             if op.queue in stuck or not self._start(op):
                 stuck.add(op.queue)
                 held.append(op)
-            else:
-                placed = True
-        issued.extend(held)
+        placed = len(held) < len(self._issued)
+        self._issued = held
         if held and placed:
-            self._place()
+            self._pass_by()
 
     def _start(self, op: Op) -> bool:
         """Gives an op its times, when its queue is free and its waits are over; False if that is not known yet."""
