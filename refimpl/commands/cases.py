@@ -8,6 +8,7 @@ from refimpl.commands.check import named, read
 from refimpl.program.errors import UserError, printable
 
 if TYPE_CHECKING:
+    from refimpl.order import Bounds
     from refimpl.program import Program
 
 
@@ -38,6 +39,27 @@ def programs(args: argparse.Namespace) -> list["Program"]:
         some = ", ".join(ids[:5]) + (f" and {len(ids) - 5} more" if len(ids) > 5 else "")
         raise UserError(f"{where}: no case {args.case!r}; there are {some or 'none'}")
     return chosen
+
+
+def add_bounds(parser: argparse.ArgumentParser, each: str) -> None:
+    """Declare how far a search goes, for each of what it is called for."""
+    parser.add_argument("--states", type=int, metavar="N", help=f"most states to visit {each}")
+    parser.add_argument("--seconds", type=float, metavar="S", help=f"most seconds to search {each}")
+
+
+def bounds(args: argparse.Namespace) -> "Bounds":
+    """The bounds that were given.
+
+    Raises:
+        UserError: one is not above 0.
+    """
+    from refimpl.order import Bounds
+
+    given = {name: getattr(args, name) for name in ("states", "seconds")}
+    for name, value in given.items():
+        if value is not None and not value > 0:
+            raise UserError(f"--{name} {value}: give a number above 0")
+    return Bounds(**{name: value for name, value in given.items() if value is not None})
 
 
 class Progress:

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from refimpl.commands import cases
 from refimpl.commands.check import CLEAN, FOUND
-from refimpl.program.errors import UserError, printable
+from refimpl.program.errors import printable
 
 if TYPE_CHECKING:
-    from refimpl.order import Bounds, Exploration, Overtaking, Witness
+    from refimpl.order import Exploration, Overtaking, Witness
     from refimpl.play import Outcome
     from refimpl.program import Program
 
@@ -24,8 +24,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the files, how far to search, and the form of the answer."""
     cases.add_arguments(parser)
     parser.add_argument("--json", action="store_true", help="one object a line for each program")
-    parser.add_argument("--states", type=int, metavar="N", help="most states to visit for one program")
-    parser.add_argument("--seconds", type=float, metavar="S", help="most seconds to search for one program")
+    cases.add_bounds(parser, "for one program")
     parser.add_argument(
         "--every-state", action="store_true", help="visit every state, to check the quicker search: it finds the same"
     )
@@ -42,7 +41,7 @@ def run(args: argparse.Namespace) -> int:
     """Explore every program of every file; print a verdict, counts and a witness for each race."""
     from refimpl.order import explore
 
-    bounds = _bounds(args)
+    bounds = cases.bounds(args)
     programs = cases.programs(args)
     progress = cases.Progress()
     found: list[Exploration] = []
@@ -73,16 +72,6 @@ def run(args: argparse.Namespace) -> int:
     if not args.json:
         print(_summary(found))
     return _code(found)
-
-
-def _bounds(args: argparse.Namespace) -> "Bounds":
-    from refimpl.order import Bounds
-
-    given = {name: getattr(args, name) for name in ("states", "seconds")}
-    for name, value in given.items():
-        if value is not None and not value > 0:
-            raise UserError(f"--{name} {value}: give a number above 0")
-    return Bounds(**{name: value for name, value in given.items() if value is not None})
 
 
 def _code(found: list["Exploration"]) -> int:

@@ -18,6 +18,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the files and the form of the answer."""
     cases.add_arguments(parser)
     parser.add_argument("--json", action="store_true", help="one object a line for each program")
+    cases.add_bounds(parser, "for one fence; past that the clocks judge alone")
     parser.epilog = (
         "Exit code: 0 every fence is needed, 1 one is redundant or a program has a race or a deadlock of its own, "
         "2 bad input. A schedule is one of the program without that fence."
@@ -29,6 +30,7 @@ def run(args: argparse.Namespace) -> int:
     from refimpl.order import check, judge_fences
     from refimpl.program import Verdict
 
+    bounds = cases.bounds(args)
     programs = cases.programs(args)
     progress = cases.Progress()
     reports: list[FenceReport] = []
@@ -44,6 +46,7 @@ def run(args: argparse.Namespace) -> int:
             continue
         report = judge_fences(
             program,
+            bounds=bounds,
             tell=lambda done, of, where=where: progress.say(f"{where}: {done} of {of} fences"),  # type: ignore[misc]
         )
         progress.clear()

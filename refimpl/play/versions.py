@@ -49,8 +49,11 @@ INITIAL = Writer(None, ("the initial value",))
 class Versions:
     """All versions that one run has made, and what they mean.
 
-    Only a number per write is kept, and what was stored where: a write of a million cells costs no dictionary.
+    Of a large write only a number is kept, and what was stored where: a write of a million cells costs no dictionary.
     """
+
+    KEPT_CELLS = 64
+    """Cells up to which a write's values are kept one by one: programs have many small writes and few large ones."""
 
     def __init__(self) -> None:
         self._writes: dict[int, tuple[Memory, Writer]] = {}
@@ -119,7 +122,10 @@ class Versions:
     def _made(self, writer: Writer, memory: Memory, cells: torch.Tensor, what: bytes) -> torch.Tensor:
         number = _number(memory.name.encode() + b"\0" + what)
         values = number + cells * _STEP
-        self._writes[number] = memory, writer
+        if len(cells) <= self.KEPT_CELLS:
+            self._found.update(dict.fromkeys(values.tolist(), writer))
+        else:
+            self._writes[number] = memory, writer
         self.moved(memory, cells, values)
         return values
 

@@ -40,9 +40,11 @@ class Recording:
         """Names a stream, an event, a captured graph, or the memory that a tensor lies in.
 
         Raises:
-            TypeError: Something else.
+            TypeError: Something else, or a name that is no text.
             ValueError: Another thing has the name, or it belongs to another lane.
         """
+        if not isinstance(name, str) or not name:
+            raise TypeError(f"recording.name(…, {name!r}): a name is a text that is not empty")
         self._names.give(thing, name)
         self._whole = None
 
@@ -195,6 +197,8 @@ def record(device: str | torch.device | None = None) -> Iterator[Recording]:
 
 
 def _tap_of(device: str | torch.device) -> Tap:
+    if not isinstance(device, str | torch.device):
+        raise TypeError(f"record({device!r}): name a device, 'cuda' or 'sim'")
     devices.get(device)
     if torch.device(device).type == "sim":
         from refimpl.record.tap_sim import SimTap
