@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
+import numpy as np
 import torch
 
 from refimpl.device.select import get
@@ -107,19 +108,32 @@ def first_corrupt(body: Callable[[], T], right: T, seeds: Iterable[int], device:
 
 
 def same(left: Any, right: Any) -> bool:
-    """Whether two values are equal to the byte; a NaN equals the same NaN."""
-    if isinstance(left, torch.Tensor) and isinstance(right, torch.Tensor):
-        return left.dtype == right.dtype and left.shape == right.shape and _bytes(left) == _bytes(right)
+    """Whether two values are equal to the byte: 0.0 is not -0.0, and a NaN equals the same NaN."""
+    left, right = _number(left), _number(right)
+    for array in (torch.Tensor, np.ndarray):
+        if isinstance(left, array) or isinstance(right, array):
+            return isinstance(left, array) and isinstance(right, array) and _same_array(left, right)
     if isinstance(left, (list, tuple)) and isinstance(right, (list, tuple)):
         return len(left) == len(right) and all(same(a, b) for a, b in zip(left, right, strict=True))
     if isinstance(left, dict) and isinstance(right, dict):
         return left.keys() == right.keys() and all(same(value, right[key]) for key, value in left.items())
-    if isinstance(left, torch.Tensor) or isinstance(right, torch.Tensor):
+    if type(left) is type(right) and isinstance(left, (float, complex)):
+        return np.asarray(left).tobytes() == np.asarray(right).tobytes()
+    return bool(left == right)
+
+
+def _number(value: Any) -> Any:
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def _same_array(left: Any, right: Any) -> bool:
+    if left.dtype != right.dtype or left.shape != right.shape:
         return False
-    return bool(left == right) or (left != left and right != right)
+    if isinstance(left, np.ndarray):
+        return same(left.tolist(), right.tolist()) if left.dtype.hasobject else left.tobytes() == right.tobytes()
+    return _bytes(left) == _bytes(right)
 
 
 def _bytes(tensor: torch.Tensor) -> bytes:
-    return (
-        tensor.detach().cpu().resolve_conj().resolve_neg().contiguous().reshape(-1).view(torch.uint8).numpy().tobytes()
-    )
+    values = tensor.detach().cpu().resolve_conj().resolve_neg().contiguous()
+    return values.reshape(-1).view(torch.uint8).numpy().tobytes()

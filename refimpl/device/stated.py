@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
+from pathlib import PurePath
 from typing import Any
 
 import torch
 
+from refimpl.device.indexed import checked, shown
 from refimpl.device.listening import launched, named
 from refimpl.device.simulator.install import installed
 
@@ -38,19 +41,56 @@ class Touch:
     index: tuple[Any, ...] | Along | None = None
 
 
+class Stated(tuple[Any, ...]):
+    """The index of a statement, which may be wrong, beside those that PyTorch has checked.
+
+    Attributes:
+        where: Which entry of which statement it is.
+    """
+
+    where: str = ""
+
+
+def mapped(index: tuple[Any, ...] | Along, change: Callable[[Any], Any]) -> tuple[Any, ...] | Along:
+    """An index with `change` of each of its entries in their place."""
+    if isinstance(index, Along):
+        return Along(index.dim, change(index.index))
+    if not isinstance(index, Stated):
+        return tuple(change(entry) for entry in index)
+    found = Stated(change(entry) for entry in index)
+    found.where = index.where
+    return found
+
+
 class Statement:
     """What one `touches` block says.
 
     Args:
         reads, writes: What is touched.
         launch: Name of the one launch that the block is, else None.
-    Attributes:
-        taken: The launch's first op has been issued, and carries all that is stated.
     """
 
     def __init__(self, reads: tuple[Touch, ...], writes: tuple[Touch, ...], launch: str | None) -> None:
         self.reads, self.writes, self.launch = reads, writes, launch
-        self.taken = False
+        self._stream: object = None
+
+    def refuse_wait(self) -> None:
+        """Raises if the block is one launch: it is none if the host, or a stream, waits inside, or marks an event."""
+        if self.launch is not None:
+            raise RuntimeError(f"{self._within}: something waits inside, or marks an event{self._remedy}")
+
+    def refuse_second(self, stream: object) -> None:
+        """Raises if the block is one launch, and has work on another stream than this."""
+        if self._stream is None:
+            self._stream = stream
+        if self.launch is not None and self._stream != stream:
+            raise RuntimeError(f"{self._within}: work goes to two streams inside{self._remedy}")
+
+    @property
+    def _within(self) -> str:
+        return f"touches(launch={self.launch!r})"
+
+    _remedy = ", so it is no one launch: leave out launch=, or put the kernel alone inside"
 
 
 _statements: list[Statement] = []
@@ -73,9 +113,14 @@ def touches(
             too if the kernel reads it.
         writes: Likewise.
         launch: All that is issued inside is one launch of this name, which touches what is stated, even if no operator
-            is seen, as with a Triton kernel.
+            is seen, as with a Triton kernel. While somebody records, a wait inside, of the host or of a stream, an
+            event, or work on a second stream is an error: a recording could not tell on which side of it the bytes are
+            touched.
     Raises:
-        TypeError: An entry is neither a tensor nor a tuple that begins with one.
+        TypeError: An entry is neither a tensor nor a tuple that begins with one, an index is none, or `launch` is no
+            name.
+        IndexError: An index does not fit its tensor; if that depends on values of index tensors, the recording raises
+            it where it learns them, and names this call.
     Order:
         The host does not block. Index tensors of the device are read when the op runs, on the op's own stream.
     Example:
@@ -84,14 +129,25 @@ def touches(
         >>> with touches(reads=[(table, rows), rows], launch="gather rows"):
         ...     pass
     """
-    statement = Statement(_items("reads", reads), _items("writes", writes), launch)
-    return _stating(statement)
+    if launch is not None and (not isinstance(launch, str) or not launch):
+        raise TypeError(f"touches(launch=…): {shown(launch)} is no name: give a str that is not empty")
+    caller = sys._getframe(1)
+    site = f"{PurePath(caller.f_code.co_filename).name}:{caller.f_lineno}"
+    return _stating(Statement(_items("reads", reads, site), _items("writes", writes, site), launch))
+
+
+def one_launch_around() -> Statement | None:
+    """The outermost block around that is one launch."""
+    return next((statement for statement in _statements if statement.launch is not None), None)
 
 
 def stated(
     reads: Sequence[Touch], writes: Sequence[Touch], place: Callable[[torch.Tensor], object]
 ) -> tuple[list[Touch], list[Touch]]:
     """What an op touches, with the statements around it heard, the innermost first.
+
+    Each op of a launch has all that is stated of it: which of them does it cannot be seen, and a recording that took
+    one too early or too late would count on an order that does not hold.
 
     Args:
         reads, writes: What its schema says.
@@ -100,13 +156,12 @@ def stated(
     reads, writes, settled = list(reads), list(writes), set[object]()
     for statement in reversed(_statements):
         named_here = {place(t.tensor) for t in (*statement.reads, *statement.writes)} - settled
+        kept = named_here
         if statement.launch is None:
             kept = named_here & {place(t.tensor) for t in (*reads, *writes)}
-        else:
-            kept, statement.taken = set() if statement.taken else named_here, True
         reads = _replaced(reads, statement.reads, named_here, kept, place)
         writes = _replaced(writes, statement.writes, named_here, kept, place)
-        settled |= named_here
+        settled |= kept
     return reads, writes
 
 
@@ -144,17 +199,28 @@ def _one_launch(statement: Statement) -> AbstractContextManager[object]:
 def _on_cuda(statement: Statement, name: str) -> Iterator[None]:
     with named(name):
         yield
-        if not statement.taken:
-            launched(statement)
+        launched(statement)  # a kernel that no operator shows may come after operators
 
 
-def _items(field: str, items: Iterable[Item]) -> tuple[Touch, ...]:
+def _items(field: str, items: Iterable[Item], site: str) -> tuple[Touch, ...]:
+    if isinstance(items, torch.Tensor | str) or not isinstance(items, Iterable):
+        raise TypeError(
+            f"touches({field}=…): {shown(items)} is no list of tensors and (tensor, index, …), so put it in one"
+        )
     found = []
-    for item in items:
+    for at, item in enumerate(items):
         tensor, *index = item if isinstance(item, tuple) and item else (item,)
         if not isinstance(tensor, torch.Tensor):
             raise TypeError(
-                f"touches({field}=…): {item!r} is neither a tensor nor a tuple (tensor, index, …), so give one of these"
+                f"touches({field}=…): {shown(item)} is neither a tensor nor a tuple (tensor, index, …), "
+                "so give one of these"
             )
-        found.append(Touch(tensor, tuple(index) if index else None))
+        where = f"touches({field}=…), entry {at}, at {site}"
+        found.append(Touch(tensor, _stated_index(where, tensor, tuple(index)) if index else None))
     return tuple(found)
+
+
+def _stated_index(where: str, tensor: torch.Tensor, index: tuple[Any, ...]) -> Stated:
+    found = Stated(checked(where, tensor, index))
+    found.where = where
+    return found

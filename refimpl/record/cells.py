@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import Any
@@ -11,8 +11,9 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from refimpl.device.indexed import dimensions, is_mask
 from refimpl.device.simulator.memory.buffers import accesses
-from refimpl.device.stated import Along
+from refimpl.device.stated import Along, Stated
 from refimpl.record.work import Access, Buffer
 
 MOST_RUNS = 1024
@@ -55,8 +56,16 @@ class Cells:
         self.widened = True
         self._ranges = whole
 
-    def settle(self, index: tuple[Any, ...] | Along) -> None:
-        """Takes the values: the index, with numpy arrays in place of tensors."""
+    def settle(self, index: tuple[Any, ...] | Along | None) -> None:
+        """Takes the values: the index, with numpy arrays in place of tensors; None leaves the tensor as a whole.
+
+        Raises:
+            IndexError: A statement names cells that the tensor does not have.
+        """
+        if index is None:
+            return
+        if isinstance(index, Stated):
+            _refuse_outside(self.shape, index)
         offsets, length, exact = _runs(self.shape, index)
         starts, lengths, joined = _joined(offsets, length)
         self._ranges = tuple(
@@ -109,40 +118,63 @@ def _along(shape: Shape, index: Along) -> tuple[Offsets, list[tuple[int, int]]]:
 
 def _indexed(shape: Shape, index: tuple[Any, ...]) -> tuple[Offsets, list[tuple[int, int]]]:
     """The byte offsets that integers and index tensors name, and the (size, stride) of the other dimensions."""
-    named = sum(_dimensions(i) for i in index)
-    at = next((k for k, i in enumerate(index) if i is Ellipsis), len(index))
-    filled = (*index[:at], *[slice(None)] * (len(shape.sizes) - named), *index[at + 1 :])
-    offset, rest, dim = shape.offset, list[tuple[int, int]](), 0
+    offset, rest = shape.offset, list[tuple[int, int]]()
     arrays = list[Offsets]()
-    for i in filled:
-        if i is None:
+    for dim, i in _placed(shape, index):
+        if is_mask(i):
+            arrays.append(_offsets_of_mask(i, shape.strides[dim : dim + i.ndim]))
             continue
         size, stride = shape.sizes[dim], shape.strides[dim]
         if isinstance(i, slice):
             begin, end, step = i.indices(size)
             rest.append((len(range(begin, end, step)), stride * step))
             offset += stride * begin
-        elif _is_mask(i):
-            found = np.nonzero(np.asarray(i))
-            steps = shape.strides[dim : dim + len(found)]
-            arrays.append(sum((part * step for part, step in zip(found, steps, strict=True)), np.zeros((), np.int64)))
         else:
             values = np.asarray(i, dtype=np.int64)
             arrays.append(np.where(values < 0, values + size, values) * stride)
-        dim += _dimensions(i)
     picked = sum(np.broadcast_arrays(*arrays), np.zeros((), np.int64)) if arrays else np.zeros((), np.int64)
     return np.asarray(picked).reshape(-1) + offset, rest
 
 
-def _is_mask(index: Any) -> bool:
-    return isinstance(index, np.ndarray) and index.dtype in (np.bool_, np.uint8)
+def _placed(shape: Shape, index: tuple[Any, ...]) -> Iterator[tuple[int, Any]]:
+    """The entries of an index that name cells, each with the first dimension that it takes; what is not named is taken
+    whole."""
+    named = sum(dimensions(i) for i in index)
+    at = next((k for k, i in enumerate(index) if i is Ellipsis), len(index))
+    filled = (*index[:at], *[slice(None)] * (len(shape.sizes) - named), *index[at + 1 :])
+    dim = 0
+    for i in filled:
+        if i is not None:
+            yield dim, i
+        dim += dimensions(i)
 
 
-def _dimensions(index: Any) -> int:
-    """How many dimensions one entry of an index takes."""
-    if index is None or index is Ellipsis:
-        return 0
-    return index.ndim if _is_mask(index) else 1
+def _offsets_of_mask(mask: Any, strides: tuple[int, ...]) -> Offsets:
+    """The byte offsets that a mask names; one without dimensions names all or nothing."""
+    if mask.ndim == 0:
+        return np.zeros(int(bool(mask)), np.int64)
+    found = np.nonzero(mask)
+    return np.asarray(sum((part * step for part, step in zip(found, strides, strict=True)), np.zeros((), np.int64)))
+
+
+def _refuse_outside(shape: Shape, index: Stated) -> None:
+    """Raises where values of a statement's index tensors, known now, do not fit."""
+    counts = list[tuple[int, ...]]()
+    for dim, i in _placed(shape, index):
+        if isinstance(i, np.ndarray) and not is_mask(i):
+            size = shape.sizes[dim]
+            wrong = i[(i < -size) | (i >= size)]
+            if wrong.size:
+                raise IndexError(f"{index.where}: {wrong[0]} is out of range in dimension {dim}, of size {size}")
+            counts.append(i.shape)
+        elif is_mask(i):
+            counts.append((int(np.count_nonzero(i)),))
+    try:
+        np.broadcast_shapes(*counts)
+    except ValueError:
+        raise IndexError(
+            f"{index.where}: masks and index tensors name {', '.join(map(str, counts))} cells, which do not broadcast"
+        ) from None
 
 
 def _joined(offsets: Offsets, length: int) -> tuple[Offsets, Offsets, bool]:

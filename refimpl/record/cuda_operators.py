@@ -14,7 +14,7 @@ from refimpl.device.stated import Touch
 from refimpl.program import Mem
 from refimpl.record.cells import whole
 from refimpl.record.cuda_memory import lane_of
-from refimpl.record.host import Operators
+from refimpl.record.host import Operators, indices_of_host
 from refimpl.record.work import Access, Buffer, HostKind, HostStep, Kind
 
 if TYPE_CHECKING:
@@ -43,9 +43,6 @@ class CudaOperators(Operators):
 
     def on_device(self, func: Any, op: Operator, args: Any, kwargs: Any) -> Any:
         """An operator that has tensors of a GPU, or makes some."""
-        if op.composite:
-            with self:
-                return func.decompose(*args, **kwargs)
         if (device := kwargs.get("device")) is not None and torch.device(device).type not in ("cuda", "cpu"):
             return func(*args, **kwargs)
         if func is aten._to_copy.default:
@@ -59,6 +56,8 @@ class CudaOperators(Operators):
         return self._launch(func, op, args, kwargs)
 
     def _launch(self, func: Any, op: Operator, args: Any, kwargs: Any) -> Any:
+        for index in indices_of_host(op, args, self._cuda.is_on_device):
+            self._index_copied(index)
         reads, writes = touched(func, op, args, kwargs, ())
         found = self._cuda.touched_by([t for t in reads if t.tensor.is_cuda], [t for t in writes if t.tensor.is_cuda])
         result = func(*args, **kwargs)
@@ -103,6 +102,15 @@ class CudaOperators(Operators):
             return
         if not non_blocking or (source.is_cuda and not self._cuda.is_pinned(target)):
             self._cuda.blocked()
+
+    def _index_copied(self, index: torch.Tensor) -> None:
+        """The copy of a host's index tensor that indexing makes, out of every mode's sight, and waits for."""
+        if not self._cuda.is_pinned(index):
+            self._cuda.stepped(HostStep(HostKind.STAGING))
+        scratch = Buffer(index.nbytes, Mem.DEVICE)
+        source = whole(self._cuda.buffer_of(index), index)
+        self._cuda.work(Kind.COPY, "copy H2D", source, [Access(scratch, 0, scratch.bytes)])
+        self._cuda.blocked()
 
     def _item(self, func: Any, args: Any) -> Any:
         reads, _ = self._cuda.touched_by([Touch(args[0])], [])

@@ -81,7 +81,7 @@ class Names:
 
     def buffer(self, buffer: Buffer) -> str:
         """The name of a buffer."""
-        name = self._name(("buffer", buffer.serial), buffer.mem.value)
+        name = self._name(("buffer", buffer.serial), buffer.stem or buffer.mem.value)
         self.buffers.setdefault(name, ProgramBuffer(buffer.bytes, buffer.mem))
         return name
 

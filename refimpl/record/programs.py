@@ -18,7 +18,6 @@ from refimpl.program import (
     Mem,
     Memcpy,
     Op,
-    RecordStream,
     StreamQuery,
     StreamSync,
     StreamWaitEvent,
@@ -44,9 +43,10 @@ class Lowering:
     """
 
     def __init__(self, entries: Sequence[Entry], names: Names) -> None:
-        self._entries, self._names = entries, names
-        self._lifetimes = Lifetimes(entries)
-        self._private = {buffer for buffer in _private(entries, names) if buffer not in self._lifetimes}
+        self._names, self._lifetimes = names, Lifetimes(entries)
+        self._noted, self._entries = entries, self._lifetimes.entries()
+        private = _private(self._entries, names)
+        self._private = {buffer for buffer in private if self._lifetimes.told(buffer) is None}
 
     def ops(self) -> list[tuple[Op, Entry]]:
         """The ops of the program, each with the entry it comes from."""
@@ -65,9 +65,11 @@ class Lowering:
         return lowered
 
     def widened(self) -> tuple[str, ...]:
-        """Where more is counted than is touched: op, buffer, and call site."""
+        """Where more or less is counted than is touched: op, buffer, and call site."""
         found = dict[str, None]()
-        for entry in self._entries:
+        for buffer in self._lifetimes.unclear:
+            found[f"{self._names.buffer(buffer)} is not held against the former owners of its memory"] = None
+        for entry in self._noted:
             for work in entry.works if isinstance(entry, Issued | Launched) else ():
                 for one in (*work.reads, *work.writes):
                     if isinstance(one, Cells) and one.widened:
@@ -107,16 +109,13 @@ class Lowering:
         )
 
     def _life(self, entry: Lived | Lent) -> Iterable[Op]:
-        if entry.buffer not in self._lifetimes:
-            return
-        buf, called = self._names.buffer(entry.buffer), entry.called
-        if isinstance(entry, Lent):
-            yield RecordStream(buf=buf, stream=self._names.stream(entry.lane), site=called.site, step=called.step)
+        buffer, called = self._lifetimes.told(entry.buffer), entry.called
+        if buffer is None or isinstance(entry, Lent):
             return
         made = TensorAlloc if entry.begins else TensorFree
-        lane, block = entry.buffer.lane, entry.buffer.block
+        lane, block = buffer.lane, buffer.block
         yield made(
-            buf=buf,
+            buf=self._names.buffer(buffer),
             stream=None if lane is None else self._names.stream(lane),
             block=None if block is None else self._names.block(block),
             site=called.site,
@@ -127,7 +126,8 @@ class Lowering:
 def _private(entries: Iterable[Entry], names: Names) -> set[Buffer]:
     """Memory that is new, has no given name, and is used by one entry of several parts alone, on the stream that it was
     allocated on."""
-    born = {entry.buffer for entry in entries if isinstance(entry, Lived) and entry.begins}
+    lived = {entry.buffer for entry in entries if isinstance(entry, Lived) and entry.begins}
+    born = {buffer for buffer in lived if buffer.mem is Mem.DEVICE}
     once, often = set[Buffer](), set[Buffer]()
     inside = set[Buffer]()
     for entry in entries:

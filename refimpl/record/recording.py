@@ -87,7 +87,8 @@ class Recording:
     @property
     def widened(self) -> tuple[str, ...]:
         """Where the program counts in bytes that were not touched, since the cells of an index were too many to keep
-        apart, or were never looked up: op, buffer, and call site."""
+        apart, or were never looked up: op, buffer, and call site. Also each buffer of which a use that `record_stream`
+        covers is not held against the former owners of its memory, so that a race with them would be missed."""
         return Lowering(self._tap.entries, self._names.fresh()).widened()
 
     @property

@@ -12,9 +12,10 @@ from typing import Any
 
 import torch
 
+from refimpl.device.stated import one_launch_around
 from refimpl.record.entries import Called, Entry, Issued, Launched, Lent, Lived, Stepped, Touched
 from refimpl.record.names import Key
-from refimpl.record.work import Access, Buffer, HostStep, Lane, Work, one_region
+from refimpl.record.work import Access, Buffer, HostKind, HostStep, Kind, Lane, Work, one_region
 
 _MACHINERY = ("torch", "refimpl.device", "refimpl.record", "contextlib")
 
@@ -56,7 +57,11 @@ class Tap(ABC):
 
     def issued(self, work: Work) -> None:
         """Notes work; what one region issues in a row is one entry, which comes after what the allocator did
-        meanwhile."""
+        meanwhile.
+
+        Raises:
+            RuntimeError: It cannot belong to the one launch that `touches` states.
+        """
         at = len(self.entries) - 1
         while at >= 0 and isinstance(self.entries[at], Lived | Lent):
             at -= 1
@@ -66,6 +71,10 @@ class Tap(ABC):
             self.entries.append(Issued((*last.works, work), last.called))
         else:
             self.entries.append(Issued((work,), self.called()))
+        if (statement := one_launch_around()) is not None:
+            if work.kind in (Kind.RECORD, Kind.WAIT):
+                statement.refuse_wait()
+            statement.refuse_second(work.lane)
 
     def launched(self, graph: int, lane: Lane, works: tuple[Work, ...], after: tuple[tuple[Work, ...], ...]) -> None:
         """Notes a launch of a graph."""
@@ -74,6 +83,8 @@ class Tap(ABC):
     def stepped(self, step: HostStep) -> None:
         """Notes what the host did."""
         self.entries.append(Stepped(step, self.called()))
+        if step.kind not in (HostKind.WORK, HostKind.STAGING) and (statement := one_launch_around()) is not None:
+            statement.refuse_wait()
 
     def touched(self, tensor: torch.Tensor, writes: bool) -> None:
         """Notes an access of the host, where the device copies from or to that memory."""

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 
 from refimpl.device.listening import Listener, listening
-from refimpl.device.stated import Along, Statement, Touch, stated
+from refimpl.device.stated import Statement, Touch, mapped, stated
 from refimpl.program import Mem
 from refimpl.record.cells import Cells, Shape, whole
 from refimpl.record.cuda_calls import overheard
@@ -202,7 +202,7 @@ class CudaTap(Tap):
             for held in held_of(index):
                 if held not in slots and self._log is not None:
                     slots[held] = self._log.keep_held(held)
-            self._open.append((one, _mapped(index, lambda part: slots.get(part, part))))
+            self._open.append((one, mapped(index, lambda part: slots[part] if isinstance(part, Held) else part)))
         self.launched(serial_of(graph), _current(), works, after)
 
     def stated_launch(self, statement: Statement) -> None:
@@ -229,7 +229,7 @@ class CudaTap(Tap):
         everything = whole(buffer, touch.tensor)
         if touch.index is None:
             return everything
-        index = _mapped(touch.index, lambda part: self._kept(part, kept))
+        index = mapped(touch.index, lambda part: self._kept(part, kept))
         shape = Shape.of(touch.tensor)
         if self._capture is not None and self._capture.covers(_current()):
             return (CapturedCells(buffer, shape, everything, index),)
@@ -251,7 +251,7 @@ class CudaTap(Tap):
 
     def _settle(self, log: IndexLog) -> None:
         for cells, index in self._open:
-            cells.settle(_mapped(index, log.values))
+            cells.settle(mapped(index, log.values))
 
 
 class _Listener(Listener):
@@ -277,9 +277,3 @@ def _current() -> Lane:
 
 def _lane(stream: Any) -> Lane:
     return _current() if stream is None else lane_of(stream)
-
-
-def _mapped(index: Index, change: Any) -> Index:
-    if isinstance(index, Along):
-        return Along(index.dim, change(index.index))
-    return tuple(change(part) for part in index)

@@ -15,10 +15,10 @@ from refimpl.device.simulator.graphs import CUDAGraph
 from refimpl.device.simulator.machine import DEVICE
 from refimpl.device.simulator.memory import buffers as sim
 from refimpl.device.simulator.operators.touched import Cells as SimCells
-from refimpl.device.simulator.operators.touched import Index, Touched
+from refimpl.device.simulator.operators.touched import Touched
 from refimpl.device.simulator.streams import Event, Stream, priority
 from refimpl.device.simulator.tensor import SimTensor
-from refimpl.device.stated import Along
+from refimpl.device.stated import mapped
 from refimpl.program import Mem
 from refimpl.record.cells import Cells, Shape, whole
 from refimpl.record.host import HostReads, Operators
@@ -28,6 +28,8 @@ from refimpl.record.tap import Tap
 from refimpl.record.work import Access, Buffer, HostKind, HostStep, Kind, Lane, Mark, Work
 
 _MEM = {sim.Memory.DEVICE: Mem.DEVICE, sim.Memory.PINNED: Mem.PINNED, sim.Memory.PAGEABLE: Mem.PAGEABLE}
+_FARTHEST = 1 << 48
+"""More bytes than a segment has: the distance of two segments, whose numbers stand for addresses."""
 
 
 class SimTap(Tap):
@@ -91,7 +93,7 @@ class SimTap(Tap):
     def op_done(self, op: ops.Op) -> None:
         """An op ran: the cells it touched are those that its index tensors name now."""
         for cells, found in self._open.pop(op, ()):
-            cells.settle(_values(found.index))
+            cells.settle(None if found.index is None else mapped(found.index, _array))
 
     def graph_launched(self, capture: Capture, queue: ops.Queue, nodes: list[ops.Op]) -> None:
         """A graph was launched: notes the order of its nodes while it is still known."""
@@ -115,7 +117,7 @@ class SimTap(Tap):
 
     def buffer_lived(self, buffer: sim.Buffer, begins: bool) -> None:
         """The allocator handed a buffer out or took it back; a graph's memory is the graph's."""
-        if buffer.memory is sim.Memory.DEVICE and not _of_graph(buffer):
+        if not _of_graph(buffer):
             self.lived(self._buffer(buffer), begins)
 
     def buffer_lent(self, buffer: sim.Buffer, stream_id: int) -> None:
@@ -149,8 +151,8 @@ class SimTap(Tap):
         found = self._buffers.get(key)
         if found is None:
             lane = None if buffer.stream_id is None or shared else _lane(DEVICE.queue(buffer.stream_id))
-            own = None if block is None or shared or buffer.memory is not sim.Memory.DEVICE else block.serial
-            found = self._buffers[key] = Buffer(buffer.bytes, _MEM[buffer.memory], lane, own)
+            address = None if block is None else block.segment.serial * _FARTHEST + block.offset
+            found = self._buffers[key] = Buffer(buffer.bytes, _MEM[buffer.memory], lane, address, shared)
         found.bytes = max(found.bytes, buffer.bytes)
         return found
 
@@ -192,13 +194,7 @@ def _lane(queue: ops.Queue) -> Lane:
 def _of_graph(buffer: sim.Buffer) -> bool:
     """Whether memory belongs to graphs: its owners share it at every replay, whatever the host drops meanwhile."""
     home = None if buffer.block is None else buffer.block.home
-    return home is not None and (home.pool.uses > 0 or home.pool.retired)
-
-
-def _values(index: Index) -> Any:
-    if isinstance(index, Along):
-        return Along(index.dim, _array(index.index))
-    return tuple(_array(i) for i in index)
+    return home is not None and home.pool.of_graphs
 
 
 def _array(index: Any) -> Any:

@@ -40,15 +40,27 @@ class Buffer:
         bytes_: Its size, which may be learned later.
         mem: Where it lives.
         lane: The stream it was allocated on, if that is known.
-        block: Serial number of the block of memory that it lies in; buffers of one block own it one after another.
+        block: Address of the memory that it lies in, or a number in its place; buffers whose bytes overlap there own
+            them one after another. None where nobody else can have them.
+        of_graphs: It is all that graphs have at this address, one after another, at every replay.
+        stem: What it is called unless it is named; None to call it by `mem`.
     Attributes:
         serial: What tells it from others.
     """
 
-    __slots__ = ("block", "bytes", "lane", "mem", "serial")
+    __slots__ = ("block", "bytes", "lane", "mem", "of_graphs", "serial", "stem")
 
-    def __init__(self, bytes_: int, mem: Mem, lane: Lane | None = None, block: int | None = None) -> None:
+    def __init__(
+        self,
+        bytes_: int,
+        mem: Mem,
+        lane: Lane | None = None,
+        block: int | None = None,
+        of_graphs: bool = False,
+        stem: str | None = None,
+    ) -> None:
         self.bytes, self.mem, self.lane, self.block = bytes_, mem, lane, block
+        self.of_graphs, self.stem = of_graphs, stem
         self.serial = next(_serials)
 
 

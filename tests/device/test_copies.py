@@ -87,6 +87,81 @@ def test_pageable_source_is_staged_at_the_call(dev: Any) -> None:
     assert x.item() == 1
 
 
+STRIDED: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
+    "columns": lambda pinned: pinned[:, ::2],
+    "transposed": lambda pinned: pinned.t(),
+    "expanded": lambda pinned: pinned[:, :1].expand(4, 4),
+}
+DIRECT: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
+    "whole": lambda pinned: pinned,
+    "rows": lambda pinned: pinned[1:3],
+    "column of one": lambda pinned: pinned[:1, :1],
+}
+
+
+@pytest.mark.parametrize("view", STRIDED.values(), ids=STRIDED)
+def test_a_strided_pinned_source_is_staged_at_the_call(dev: Any, view: Callable[[torch.Tensor], torch.Tensor]) -> None:
+    pinned = device.pinned((4, 4), torch.float32, "sim")
+    source = view(pinned.fill_(1))
+    x = torch.zeros(source.shape, device="sim")
+    stalled()
+    x.copy_(source, non_blocking=True)
+    assert dev.host_clock_us() < 1000
+    pinned.fill_(2)
+    assert x.unique().tolist() == [1]
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("view", DIRECT.values(), ids=DIRECT)
+def test_a_contiguous_pinned_source_is_read_when_the_device_gets_there(
+    dev: Any, view: Callable[[torch.Tensor], torch.Tensor], dtype: torch.dtype
+) -> None:
+    pinned = device.pinned((4, 4), torch.float32, "sim")
+    source = view(pinned.fill_(1))
+    x = torch.zeros(source.shape, dtype=dtype, device="sim")
+    stalled()
+    x.copy_(source, non_blocking=True)
+    pinned.fill_(2)
+    assert x.unique().tolist() == [2]
+
+
+def test_a_pinned_source_that_is_broadcast_is_staged_at_the_call(dev: Any) -> None:
+    source, x = device.pinned(4, torch.float32, "sim").fill_(1), torch.zeros(3, 4, device="sim")
+    stalled()
+    x.copy_(source, non_blocking=True)
+    source.fill_(2)
+    assert x.unique().tolist() == [1]
+
+
+def test_a_copy_to_a_strided_pinned_target_blocks_the_host(dev: Any) -> None:
+    for view in (STRIDED["columns"], STRIDED["transposed"]):
+        target = view(device.pinned((4, 4), torch.float32, "sim"))
+        x = torch.ones(target.shape, device="sim")
+        stalled()
+        target.copy_(x, non_blocking=True)
+        assert target.unique().tolist() == [1]
+
+
+def test_dense_tensors_of_the_same_strides_are_copied_directly(dev: Any) -> None:
+    pinned, x = device.pinned((4, 2), torch.float32, "sim"), torch.ones(4, 2, device="sim")
+    dev.synchronize()
+    stalled()
+    pinned.t().copy_(x.t(), non_blocking=True)
+    assert pinned.unique().tolist() == [0]
+    dev.synchronize()
+    assert pinned.unique().tolist() == [1]
+
+
+def test_a_strided_pinned_copy_is_refused_in_a_capture(dev: Any) -> None:
+    pinned, x = device.pinned((4, 4), torch.float32, "sim"), torch.zeros(4, 2, device="sim")
+    for copy in (
+        lambda: x.copy_(pinned[:, ::2], non_blocking=True),
+        lambda: pinned[:, ::2].copy_(x, non_blocking=True),
+    ):
+        with pytest.raises(RuntimeError, match="contiguous pinned memory"), dev.graph(dev.CUDAGraph()):
+            copy()
+
+
 def test_blocking_copy_from_the_host_blocks_it(dev: Any) -> None:
     stalled()
     torch.ones(1).to("sim")

@@ -1,5 +1,7 @@
 """What does not work says so in one sentence."""
 
+import copy
+import pickle
 from typing import Any
 
 import pytest
@@ -37,10 +39,24 @@ def test_unsupported_operators_are_named(dev: Any) -> None:
     x = torch.ones(2, device="sim")
     with pytest.raises(NotImplementedError, match="resize_ is not supported"):
         x.resize_(4)
-    with pytest.raises(NotImplementedError, match="_thnn_fused_gru_cell is not supported"):
-        torch.nn.GRU(2, 2).to("sim")(torch.ones(1, 1, 2, device="sim"))
     with pytest.raises(TypeError, match="numpy"):
         x.numpy()
+
+
+@pytest.mark.parametrize("name", ["GRU", "LSTM", "GRUCell", "LSTMCell"])
+def test_a_fused_cell_is_refused_when_it_is_issued(dev: Any, name: str) -> None:
+    module = getattr(torch.nn, name)(2, 2).to("sim")
+    with dev.schedule(dev.Adversary(0, strategy="bounded", preemptions=0)):
+        x = torch.ones(1, 2, device="sim")
+        with pytest.raises(NotImplementedError, match=r"_thnn_fused_.*_cell is not supported.* use nn.RNN"):
+            module(x)
+
+
+def test_an_operator_without_a_cpu_kernel_is_refused_when_it_is_issued(dev: Any) -> None:
+    with dev.schedule(dev.Adversary(0, strategy="bounded", preemptions=0)):
+        x = torch.ones(2, 2, dtype=torch.bfloat16, device="sim")
+        with pytest.raises(NotImplementedError, match="mm is not supported: PyTorch has no CPU kernel"):
+            torch.mm(x, x, out_dtype=torch.float32)
 
 
 def test_out_of_the_wrong_shape_is_named(dev: Any) -> None:
@@ -64,6 +80,17 @@ def test_a_cost_model_refuses_what_is_no_rate(dev: Any) -> None:
         dev.CostModel(flops_per_us=0)
 
 
+@pytest.mark.parametrize("costs", [{"launch_us": "a"}, {"kernel_us": None}, {"operators": {"add": True}}])
+def test_a_cost_is_a_number(dev: Any, costs: Any) -> None:
+    with pytest.raises(ValueError, match=r"CostModel\(.*: use a finite number"):
+        dev.CostModel(**costs)
+
+
+def test_the_costs_of_operators_are_a_dict(dev: Any) -> None:
+    with pytest.raises(TypeError, match=r"operators=None\): use a dict"):
+        dev.CostModel(operators=None)
+
+
 @pytest.mark.parametrize("us", [-1.0, float("nan"), float("inf")])
 def test_a_time_that_is_none_is_an_error(dev: Any, us: float) -> None:
     for call in (device.host_work, device.sleep_stream):
@@ -80,7 +107,6 @@ def test_the_streams_that_pytorch_cannot_simulate_name_those_that_can(dev: Any, 
 
 def test_the_streams_of_other_devices_stay_as_they_are(dev: Any) -> None:
     assert isinstance(torch.Stream(device="cpu"), torch.Stream)
-    assert isinstance(torch.accelerator.current_stream(), torch.Stream)
     assert not isinstance(dev.Stream(), torch.Stream)
 
 
@@ -91,6 +117,38 @@ def test_what_is_no_stream_is_named(dev: Any) -> None:
             call("a")
     with pytest.raises(TypeError, match="sim: 'a' is not a stream of sim"), dev.stream("a"):
         pass
+
+
+def test_what_is_no_event_is_named(dev: Any) -> None:
+    stream, event = dev.Stream(), dev.Event(enable_timing=True)
+    for call in (stream.wait_event, event.elapsed_time):
+        with pytest.raises(TypeError, match="sim: None is not an event of sim"):
+            call(None)
+    with pytest.raises(TypeError, match="sim: 3 is not an event of sim"):
+        stream.record_event(3)
+    for given in (None, 3):
+        with pytest.raises(TypeError, match=f"sim: {given} is not a stream of sim"):
+            torch.ones(2, device="sim").record_stream(given)
+
+
+@pytest.mark.parametrize("id_", [-1, "a", 66, True])
+def test_a_streams_id_is_that_of_a_stream_that_there_is(dev: Any, id_: Any) -> None:
+    with pytest.raises(ValueError, match=r"Stream\(stream_id=.*: use the stream_id of a stream"):
+        dev.Stream(stream_id=id_)
+
+
+def test_a_stream_is_of_the_device_and_has_a_number_for_its_priority(dev: Any) -> None:
+    for other in ("cuda", torch.device("cpu")):
+        with pytest.raises(RuntimeError, match=r"Stream\(device=.*\) is of another device: use 'sim'"):
+            dev.Stream(device=other)
+    with pytest.raises(TypeError, match=r"Stream\(priority='high'\): use 0, or -1"):
+        dev.Stream(priority="high")
+
+
+def test_an_event_cannot_be_copied(dev: Any) -> None:
+    for duplicate in (copy.copy, copy.deepcopy, pickle.dumps):
+        with pytest.raises(TypeError, match="share the event"):
+            duplicate(dev.Event())
 
 
 def test_no_stream_leaves_the_current_one(dev: Any) -> None:

@@ -248,3 +248,24 @@ def test_an_operator_gives_what_the_cpu_gives(dev: Any, program: Callable[[str],
     torch.testing.assert_close(on_host(program("sim"), "sim"), expected)
     with dev.schedule(dev.Adversary(seed=1)):
         torch.testing.assert_close(on_host(program("sim"), "sim"), expected)
+
+
+@pytest.mark.parametrize("grad", [False, True])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+@pytest.mark.parametrize("options", [{}, {"padding_idx": 4}, {"include_last_offset": True}])
+@pytest.mark.parametrize("mode", ["sum", "mean", "max"])
+def test_an_embedding_bag_gives_what_the_cpu_gives(
+    dev: Any, mode: str, options: dict[str, Any], dtype: torch.dtype, grad: bool
+) -> None:
+    offsets = torch.tensor([0, 3, 6] if "include_last_offset" in options else [0, 3])
+    table, rows = torch.arange(30.0).view(10, 3), torch.tensor([1, 2, 4, 5, 4, 3])
+
+    def bags(to: str) -> torch.Tensor:
+        weight = table.to(to, dtype).requires_grad_(grad)
+        out = F.embedding_bag(rows.to(to), weight, offsets.to(to), mode=mode, **options)
+        if grad:
+            out.sum().backward()
+            out = torch.cat([out.detach(), weight.grad])
+        return out.cpu()
+
+    assert torch.equal(bags("sim"), bags("cpu"))

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 
@@ -66,6 +67,18 @@ def test_a_gpu_takes_no_orders() -> None:
         (torch.tensor(float("nan")), torch.tensor(float("nan")), True),
         (torch.tensor(0.0), torch.tensor(-0.0), False),
         (torch.ones(2), 1, False),
+        (0.0, -0.0, False),
+        (complex(0.0, -0.0), 0j, False),
+        (1, 1.0, True),
+        (np.ones(2), np.ones(2), True),
+        (np.ones(2), np.ones(2, dtype=np.float32), False),
+        (np.zeros(2), -np.zeros(2), False),
+        (np.array([np.nan]), np.array([np.nan]), True),
+        (np.ones(2), [1.0, 1.0], False),
+        (np.float64(1.0), 1.0, True),
+        (np.float32(0.0), -0.0, False),
+        (np.array([1, "a"], dtype=object), np.array([1, "a"], dtype=object), True),
+        (torch.ones(2), np.ones(2, dtype=np.float32), False),
     ],
 )
 def test_values_are_compared_to_the_byte(left: Any, right: Any, equal: bool) -> None:

@@ -149,6 +149,24 @@ def test_printing_shows_values_and_device(dev: Any) -> None:
     assert repr(torch.ones(2, device="sim")) == "tensor([1., 1.], device='sim:0')"
 
 
+def test_printing_tells_parameters_and_results_of_operators(dev: Any) -> None:
+    for made in (
+        lambda to: nn.Parameter(torch.ones(2, device=to)),
+        lambda to: torch.ones(2, device=to).requires_grad_(),
+    ):
+        here, there = made("cpu"), made("sim")
+        assert repr(there) == repr(here).replace(", requires_grad", ", device='sim:0', requires_grad")
+        assert repr(there * 2) == repr(here * 2).replace(", grad_fn", ", device='sim:0', grad_fn")
+
+
+def test_numbers_of_the_device_make_a_tensor(dev: Any) -> None:
+    x = torch.arange(3.0, device="sim") + 1
+    assert torch.tensor([x[0], x[1]]).tolist() == [1, 2]
+    assert torch.tensor([x[0], 5.0], device="sim").tolist() == [1, 5]
+    assert x.new_tensor([x[2]]).tolist() == [3]
+    assert torch.as_tensor([x[0], 2.0]).device.type == "cpu"
+
+
 def test_modules_can_be_copied(dev: Any) -> None:
     model = nn.Linear(2, 2).to("sim")
     twin = copy.deepcopy(model)

@@ -6,7 +6,7 @@ import re
 import statistics
 from typing import Any
 
-from refimpl.device.calibration.values import Calibration
+from refimpl.device.calibration.values import DIFFERENCES, Calibration
 from refimpl.program.errors import UserError
 
 MEASURED = (
@@ -26,7 +26,6 @@ MEASURED = (
     "staging_bytes_per_us",
     "device_bytes_per_us",
 )
-DIFFERENCES = ("cross_us", "wake_us", "start_us")
 _GRAPH = re.compile(r"graph_(\d+)_host_us")
 
 
@@ -40,6 +39,8 @@ def fields_of(calibration: Calibration) -> dict[str, Any]:
         medians = {name: sample.median for name, sample in calibration.samples.items()}
         base, node = _line(medians)
         operators = {name: sample.median for name, sample in calibration.operators.items()}
+        if not operators:
+            raise KeyError("operators")
         return {
             **{name: medians[name] for name in MEASURED},
             # A difference of two measurements that is below zero is nought and noise.

@@ -15,6 +15,8 @@ from typing import Any
 from refimpl.program.errors import UserError
 
 ORIGIN = ("device", "driver", "torch", "python", "processor", "date", "command")
+DIFFERENCES = ("cross_us", "wake_us", "start_us")
+"""Figures that are differences of two measurements, and may come out below zero."""
 _SHIPPED = Path(__file__).parent
 _NAME = re.compile(r"[A-Za-z0-9_-]+")
 _DIGITS = 5
@@ -104,10 +106,13 @@ class Calibration:
         for name in ORIGIN:
             if not isinstance(found[name], str) or not found[name]:
                 raise ValueError(f"field {name!r} must say where the figures come from")
+        for name in ("samples", "operators", "regions"):
+            if not isinstance(found[name], dict):
+                raise ValueError(f"field {name!r} must be an object, of figures by name")
         return cls(
             origin={name: found[name] for name in ORIGIN},
-            samples={name: _sample(value, name) for name, value in found["samples"].items()},
-            operators={name: _sample(value, name) for name, value in found["operators"].items()},
+            samples={name: _positive(_sample(value, name), name) for name, value in found["samples"].items()},
+            operators={name: _positive(_sample(value, name), name) for name, value in found["operators"].items()},
             regions={name: _region(value, name) for name, value in found["regions"].items()},
         )
 
@@ -126,6 +131,8 @@ def load(source: str | Path) -> Calibration:
     Raises:
         UserError: There is no such calibration, or the file holds something else.
     """
+    if not isinstance(source, (str, Path)) or not str(source):
+        raise UserError(f"calibration {source!r}: give the name of one that is shipped, as 'h200', or a path")
     if isinstance(source, str) and _NAME.fullmatch(source):
         file = _SHIPPED / f"{source}.json"
         if not file.exists():
@@ -159,7 +166,18 @@ def _sample(found: Any, where: str) -> Sample:
     numbers = [found[name] for name in ("median", "p10", "p90", "n")]
     if any(isinstance(value, bool) or not isinstance(value, (int, float)) for value in numbers):
         raise ValueError(f"{where} must have numbers for median, p10, p90 and n")
-    return Sample(**found)
+    try:
+        return Sample(**found)
+    except ValueError as error:
+        raise ValueError(f"{where}: {error}") from error
+
+
+def _positive(sample: Sample, where: str) -> Sample:
+    """`sample`, of which a time is not below zero and a rate is above it."""
+    is_rate = sample.unit != "us"
+    if where not in DIFFERENCES and (sample.median < 0.0 or (is_rate and not sample.median)):
+        raise ValueError(f"{where} has the median {sample.median}, which is no {'rate' if is_rate else 'time'}")
+    return sample
 
 
 def _region(found: Any, where: str) -> Region:

@@ -4,11 +4,12 @@ schedule, costs and observers."""
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
-from typing import Any, NoReturn
+from contextlib import contextmanager
+from typing import NoReturn
 
 from torch import OutOfMemoryError
 
+from refimpl.device.simulator.contexts import ScheduleContext, StreamContext
 from refimpl.device.simulator.costs import CostModel
 from refimpl.device.simulator.graphs import CUDAGraph, graph
 from refimpl.device.simulator.machine import DEVICE
@@ -79,6 +80,7 @@ __all__ = [
     "Replay",
     "Run",
     "Schedule",
+    "ScheduleContext",
     "Stream",
     "StreamContext",
     "Timed",
@@ -155,25 +157,6 @@ def set_stream(stream: Stream | None) -> None:
         DEVICE.current = stream_of(stream).queue
 
 
-class StreamContext:
-    """Makes `stream` the current stream inside; None changes nothing.
-
-    Args:
-        stream: The stream.
-    """
-
-    def __init__(self, stream: Stream | None) -> None:
-        self.stream = stream
-
-    def __enter__(self) -> None:
-        if self.stream is not None:
-            stream_of(self.stream).__enter__()
-
-    def __exit__(self, *error: Any) -> None:
-        if self.stream is not None:
-            self.stream.__exit__(*error)
-
-
 def stream(stream: Stream | None) -> StreamContext:
     """Makes `stream` the current stream inside; None changes nothing."""
     return StreamContext(stream)
@@ -214,8 +197,12 @@ def get_sync_debug_mode() -> int:
     return list(SyncDebug).index(DEVICE.sync_debug)
 
 
-def schedule(schedule: Schedule) -> AbstractContextManager[Run]:
+def schedule(schedule: Schedule) -> ScheduleContext:
     """Runs what is issued inside under `schedule`, from time zero on an idle device, and leaves the device idle.
+
+    It begins with an empty cache of zeros, and with the default generator as it was last seeded, and afterwards memory,
+    the generator and the stream pool are where they were: so what comes out depends on the order and on what the
+    program brings from outside, and on no run before. A generator of the program's own is the program's to seed.
 
     What it gives has the `id` of the order that came out, inside and after: `dev.Replay(run.id)` takes it again.
     After an error what is still queued is dropped.
@@ -228,7 +215,7 @@ def schedule(schedule: Schedule) -> AbstractContextManager[Run]:
             run_the_loop()
         print(run.id)
     """
-    return DEVICE.under(schedule)
+    return ScheduleContext(schedule)
 
 
 def current_schedule_id() -> str | None:

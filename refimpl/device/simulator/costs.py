@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
+from numbers import Real
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -89,12 +90,14 @@ class CostModel:
     flops_per_us: float = 4e8
 
     def __post_init__(self) -> None:
+        if not isinstance(self.operators, Mapping):
+            raise TypeError(f"CostModel(operators={self.operators!r}): use a dict, of microseconds by operator's name")
         values = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "operators"}
         for name, value in {**values, **{f"operators[{name!r}]": us for name, us in self.operators.items()}}.items():
             least = math.ulp(0.0) if "_per_" in name else 0.0
-            if not (least <= value < math.inf):
+            if isinstance(value, bool) or not isinstance(value, Real) or not (least <= float(value) < math.inf):
                 raise ValueError(
-                    f"CostModel({name}={value}): use a finite number, not negative, and above zero for a rate"
+                    f"CostModel({name}={value!r}): use a finite number, not negative, and above zero for a rate"
                 )
 
     @classmethod
@@ -150,3 +153,9 @@ class CostModel:
         rates = {name: getattr(self, name) / device for name in DEVICE_RATES}
         rates["staging_bytes_per_us"] = self.staging_bytes_per_us / host
         return replace(self, operators={name: us * host for name, us in self.operators.items()}, **times, **rates)
+
+
+def refuse_no_costs(schedule: str, costs: object) -> None:
+    """Raises where a schedule is given costs that are none."""
+    if not isinstance(costs, CostModel):
+        raise TypeError(f"{schedule}(costs={costs!r}): use a CostModel, as CostModel.from_calibration('h200')")

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch.utils.backend_registration import _setup_privateuseone_for_python_backend
 
-from refimpl.device.simulator.refused import adapt_torch, refuse_both
+from refimpl.device.simulator.refused import refuse_both
 
 _FACTORIES = (
     "arange",
@@ -38,6 +38,7 @@ def install() -> ModuleType:
         RuntimeError: CUDA is initialised in this process, or another backend has PyTorch's one free device type.
     """
     from refimpl.device.simulator import backend
+    from refimpl.device.simulator.adapted import adapt_torch
 
     if installed():
         return backend
@@ -53,7 +54,7 @@ def install() -> ModuleType:
         )
     _setup_privateuseone_for_python_backend("sim", backend_module=backend, hook=None, device_guard=_guard())
     _register()
-    adapt_torch()
+    adapt_torch(backend)
     return backend
 
 

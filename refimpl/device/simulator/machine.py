@@ -27,9 +27,9 @@ from refimpl.device.simulator.ops import (
 )
 from refimpl.device.simulator.pool import StreamPool
 from refimpl.device.simulator.regions import Region
-from refimpl.device.simulator.schedules.decisions import Decisions, Unnoted
+from refimpl.device.simulator.schedules.decisions import Unnoted
 from refimpl.device.simulator.schedules.run import Run
-from refimpl.device.simulator.schedules.runner import Runner, Schedule
+from refimpl.device.simulator.schedules.runner import Runner
 from refimpl.device.simulator.schedules.timed import Timed
 
 if TYPE_CHECKING:
@@ -37,7 +37,11 @@ if TYPE_CHECKING:
 
 
 class Machine:
-    """All the state there is: PyTorch has one device of a kind, so there is one machine, `DEVICE`."""
+    """All the state there is: PyTorch has one device of a kind, so there is one machine, `DEVICE`.
+
+    Attributes:
+        runs: Those that have begun and not ended, the innermost last, each with what goes back to before it.
+    """
 
     def __init__(self) -> None:
         self.queues: dict[int, Queue] = {0: Queue(0)}
@@ -49,74 +53,17 @@ class Machine:
         self.memory, self.pinned = DeviceMemory(self), PinnedMemory(self, self.host_buffers)
         self.streams, self.generator = StreamPool(), torch.Generator()
         self.sync_debug = SyncDebug.DEFAULT
+        self.runs: dict[Run, ExitStack] = {}
         self._region: Region | None = None
-        self._open: dict[Run, ExitStack] = {}
         self._seqs, self._lanes, self._launches = count(), count(-1, -1), count(1)
-        self._adopt(Run(Timed(), Unnoted()))
+        self.adopt(Run(Timed(), Unnoted()))
 
     run: Run
     runner: Runner
     costs: CostModel
 
-    @contextmanager
-    def under(self, schedule: Schedule) -> Iterator[Run]:
-        """One run of `schedule` from time zero, on a device that is idle before and after; after an error what is
-        still queued is dropped."""
-        self.synchronize()
-        run = self._begin(schedule)
-        try:
-            yield run
-            if run is not next(reversed(self._open), None):
-                raise RuntimeError(
-                    "sim: schedules are left in another order than they were entered in reverse: "
-                    "leave the one that was entered last first"
-                )
-            self.capture = None
-            self._synchronize(run.decisions.pending())
-            run.runner.close()
-        except BaseException:
-            run.abandon()
-            raise
-        finally:
-            self._end(run)
-
-    def _begin(self, schedule: Schedule) -> Run:
-        """A new run inside the present one, with all that it finds as it always finds it."""
-        run, restore = Run(schedule, Decisions()), ExitStack()
-        lanes = {queue: queue.lane for queue in self.queues.values()}
-        restore.callback(self._resume, self.run, self.host_us, lanes)
-        for fresh in (self.memory.fresh_cache, self.pinned.fresh_cache, self.streams.kept, self._numbers_afresh):
-            restore.enter_context(fresh())
-        self._open[run] = restore
-        self._adopt(run)
-        self.host_us = 0.0
-        return run
-
-    def _end(self, run: Run) -> None:
-        """Goes back to before a run, out of those that were begun inside it too."""
-        while run in self._open:
-            self.capture = None
-            inner, restore = self._open.popitem()
-            inner.abandon()
-            restore.close()
-
-    def _resume(self, outer: Run, outer_us: float, lanes: dict[Queue, int]) -> None:
-        self._adopt(outer)
-        self.host_us = outer_us
-        for queue in self.queues.values():
-            queue.lane = lanes.get(queue, 0)
-
-    @contextmanager
-    def _numbers_afresh(self) -> Iterator[None]:
-        """Inside, the default generator begins as it was last seeded."""
-        outer = self.generator.get_state()
-        self.generator.manual_seed(self.generator.initial_seed())
-        try:
-            yield
-        finally:
-            self.generator.set_state(outer)
-
-    def _adopt(self, run: Run) -> None:
+    def adopt(self, run: Run) -> None:
+        """Goes on under another run, with queues that are empty."""
         self.run, self.runner, self.costs = run, run.runner, run.costs
         for queue in self.queues.values():
             queue.clock, queue.tail, queue.lane = 0.0, None, 0
@@ -242,9 +189,10 @@ class Machine:
     def synchronize(self) -> None:
         """The host blocks until every queue is empty."""
         self.refuse_in_capture("synchronize")
-        self._synchronize([queue.tail for queue in self.queues.values() if queue.tail is not None])
+        self.synchronize_with([queue.tail for queue in self.queues.values() if queue.tail is not None])
 
-    def _synchronize(self, ops: Sequence[Op]) -> None:
+    def synchronize_with(self, ops: Sequence[Op]) -> None:
+        """The host blocks until `ops`, which are all that is queued, have run."""
         start = self.host_us
         self.host_us += self.costs.synchronize_us
         self._wait_for(ops)

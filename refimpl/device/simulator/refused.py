@@ -1,18 +1,14 @@
 """What PyTorch offers beside the device's module and `sim` does not have: each is refused in one sentence, since what
-passes unnoticed would hide a race.
-
-PyTorch's own streams and events reach a device in C++, by a guard that Python cannot fill in: there every stream would
-be the default stream, and every event done. So `torch.Stream` and `torch.Event` are replaced in a process of `sim`.
+passes unnoticed would hide a race; `adapted` puts some of these in PyTorch's own places.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, NoReturn
+from typing import NoReturn
 
 import torch
-import torch.utils.dlpack
 
+_RECURRENT = ("_thnn_fused_lstm_cell", "_thnn_fused_gru_cell")
 _INSTEAD = {
     "ExternalStream": "no other library has streams on sim, so use Stream()",
     "get_stream_from_external": "no other library has streams on sim, so use Stream()",
@@ -54,17 +50,6 @@ def refuse_other_device(what: str, device: object) -> None:
         raise RuntimeError(f"sim: {what}(device={str(device)!r}) is of another device: use 'sim'")
 
 
-def adapt_torch() -> None:
-    """Makes `torch.Stream` and `torch.Event` raise for `sim`, `torch.Generator` give a CPU generator, which `sim`
-    accepts, and CUDA stay uninitialised; what is of other devices, and `isinstance`, stay as they are."""
-    for name, made in (("Stream", _TorchStream), ("Event", _TorchEvent), ("Generator", _TorchGenerator)):
-        setattr(torch, name, made)
-    torch.cuda._lazy_init = refuse_both
-    for owner in (torch, torch._C, torch.utils.dlpack):
-        name = "_to_dlpack" if owner is torch._C else "to_dlpack"
-        setattr(owner, name, _to_dlpack_of(getattr(owner, name)))
-
-
 def refuse_both(*args: object) -> NoReturn:
     """Raises where CUDA is asked for and `sim` is installed.
 
@@ -76,6 +61,16 @@ def refuse_both(*args: object) -> NoReturn:
     )
 
 
+def refuse_operator(name: str) -> NoReturn:
+    """Raises for an operator that the CPU, which stands behind the device, does not have.
+
+    Raises:
+        NotImplementedError: Always.
+    """
+    instead = "use nn.RNN, or write the cell with matrix products" if name in _RECURRENT else "use other operators"
+    raise NotImplementedError(f"sim: {name} is not supported: PyTorch has no CPU kernel for it, so {instead}")
+
+
 def refuse_dlpack() -> NoReturn:
     """Raises where the bytes of a simulated tensor are asked for as DLPack.
 
@@ -83,50 +78,3 @@ def refuse_dlpack() -> NoReturn:
         BufferError: Always, as DLPack's protocol has it.
     """
     raise BufferError("sim: a tensor on sim as DLPack: copy it to the host first, with .cpu()")
-
-
-def _to_dlpack_of(plain: Callable[[torch.Tensor], Any]) -> Callable[[torch.Tensor], Any]:
-    def to_dlpack(tensor: torch.Tensor) -> Any:
-        return refuse_dlpack() if tensor.device.type == "sim" else plain(tensor)
-
-    return to_dlpack
-
-
-class _Replacement(type):
-    """Makes what PyTorch itself creates an instance of the replacement too."""
-
-    def __instancecheck__(cls, instance: object) -> bool:
-        return type.__instancecheck__(cls.__dict__.get("replaces", cls), instance)
-
-
-class _TorchStream(torch.Stream, metaclass=_Replacement):
-    replaces = torch.Stream
-
-    def __new__(cls, *args: Any, **kwargs: Any) -> Any:
-        return _of_another_device("Stream", super().__new__(cls, *args, **kwargs))
-
-
-class _TorchEvent(torch.Event, metaclass=_Replacement):
-    replaces = torch.Event
-
-    def __new__(cls, *args: Any, **kwargs: Any) -> Any:
-        return _of_another_device("Event", super().__new__(cls, *args, **kwargs))
-
-
-class _GeneratorReplacement(_Replacement, type(torch.Generator)):  # type: ignore[misc]  # it has a metaclass from 2.13
-    pass
-
-
-class _TorchGenerator(torch.Generator, metaclass=_GeneratorReplacement):
-    replaces = torch.Generator
-
-    def __new__(cls, device: Any = "cpu") -> Any:
-        return cls.replaces("cpu" if torch.device(device).type == "sim" else device)
-
-
-def _of_another_device(name: str, made: Any) -> Any:
-    if made.device.type == "sim":
-        raise NotImplementedError(
-            f"sim: torch.{name} cannot be simulated: use torch.get_device_module('sim').{name}(), as on 'cuda'"
-        )
-    return made

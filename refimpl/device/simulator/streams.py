@@ -10,7 +10,7 @@ import torch
 from refimpl.device.simulator.machine import DEVICE
 from refimpl.device.simulator.ops import HostKind, Kind, Op, Queue
 from refimpl.device.simulator.pool import POOL_SIZE
-from refimpl.device.simulator.refused import refuse_index, refuse_other_device
+from refimpl.device.simulator.refused import refuse_other_device
 
 _IDS = 1 + 2 * POOL_SIZE
 

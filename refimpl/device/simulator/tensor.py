@@ -98,7 +98,10 @@ class SimTensor(torch.Tensor):
         """The values, as on CUDA: printing blocks the host."""
         text = repr(self.detach().cpu())
         grad = ", requires_grad=True" if self.requires_grad else ""
-        return f"{text[:-1]}, device='sim:0'{grad})"
+        if self.grad_fn is not None:
+            grad = f", grad_fn=<{type(self.grad_fn).__name__}>"
+        kind = "Parameter containing:\n" if isinstance(self, torch.nn.Parameter) else ""
+        return f"{kind}{text[:-1]}, device='sim:0'{grad})"
 
     def __format__(self, spec: str) -> str:
         """The value of a tensor without dimensions, as on CUDA: formatting blocks the host."""

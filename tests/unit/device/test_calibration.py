@@ -95,6 +95,48 @@ def test_a_file_of_another_form_is_one_sentence(
         load(tmp_path / "odd.json")
 
 
+@pytest.mark.parametrize("field", ["samples", "operators", "regions"])
+def test_figures_that_are_no_object_are_named(calibration: Calibration, tmp_path: Path, field: str) -> None:
+    file = tmp_path / "mine.json"
+    file.write_text(json.dumps({**calibration.to_json(), field: 3}))
+    with pytest.raises(UserError, match=f"mine.json cannot be used: field '{field}' must be an object"):
+        CostModel.from_calibration(file)
+
+
+@pytest.mark.parametrize("median", [-1.0, float("nan"), float("inf"), None, "7", {}])
+def test_a_median_that_is_no_time_is_named(calibration: Calibration, tmp_path: Path, median: object) -> None:
+    file = tmp_path / "mine.json"
+    for field, name in (("samples", "record_us"), ("operators", "mm")):
+        damaged = calibration.to_json()
+        damaged[field][name]["median"] = median
+        file.write_text(json.dumps(damaged))
+        with pytest.raises(UserError, match=f"mine.json cannot be used: {name}"):
+            load(file)
+
+
+def test_a_rate_of_nothing_is_named(calibration: Calibration, tmp_path: Path) -> None:
+    samples = {**calibration.samples, "h2d_bytes_per_us": Sample(0.0, 0.0, 0.0, 30, "bytes/us")}
+    replace(calibration, samples=samples).save(tmp_path / "mine.json")
+    with pytest.raises(UserError, match=r"h2d_bytes_per_us has the median 0\.0, which is no rate"):
+        load(tmp_path / "mine.json")
+
+
+def test_a_difference_below_zero_is_loaded(calibration: Calibration, tmp_path: Path) -> None:
+    replace(calibration, samples={**calibration.samples, "wake_us": figure(-3.0)}).save(tmp_path / "mine.json")
+    assert CostModel.from_calibration(tmp_path / "mine.json").wake_us == 0.0
+
+
+@pytest.mark.parametrize("source", [None, 3, ""])
+def test_what_is_no_calibration_is_named(source: Any) -> None:
+    with pytest.raises(UserError, match="give the name of one that is shipped, as 'h200', or a path"):
+        CostModel.from_calibration(source)
+
+
+def test_a_calibration_without_operators_says_so(calibration: Calibration) -> None:
+    with pytest.raises(UserError, match="lacks 'operators'"):
+        CostModel.from_calibration(replace(calibration, operators={}))
+
+
 def test_a_calibration_without_a_figure_names_it(calibration: Calibration) -> None:
     samples = {name: sample for name, sample in calibration.samples.items() if name != "wait_us"}
     with pytest.raises(UserError, match="lacks 'wait_us'"):

@@ -47,7 +47,9 @@ def _to_device(target: SimTensor, source: torch.Tensor, non_blocking: bool) -> N
     into, buffer = target.simulated, DEVICE.host_buffers.of(source)
     staged = buffer.memory is Memory.PAGEABLE or _through_temporary(source, target)
     if not non_blocking or staged:
-        DEVICE.refuse_in_capture("a copy from the host that is not from contiguous pinned memory with non_blocking=True")
+        DEVICE.refuse_in_capture(
+            "a copy from the host that is not from contiguous pinned memory with non_blocking=True"
+        )
     if staged:
         held = source.clone()
         DEVICE.staging(DEVICE.costs.staging(source.nbytes))

@@ -19,7 +19,7 @@ from refimpl.device.simulator.operators.effects import Operation
 from refimpl.device.simulator.operators.plans import Operator, Plan, Spec, is_masked_fill, operator, plan
 from refimpl.device.simulator.operators.touched import Ranges, ranges_of_call
 from refimpl.device.simulator.ops import Kind
-from refimpl.device.simulator.refused import refuse_index
+from refimpl.device.simulator.refused import refuse_index, refuse_operator
 from refimpl.device.simulator.tensor import SimTensor
 
 aten = torch.ops.aten
@@ -78,6 +78,8 @@ def _way(func: Any) -> tuple[Special | None, Operator]:
     if special is None:
         kinds = (op.composite, _decompose), (op.view, _view), (op.reshapes, _reshape), (op.allocates, _allocate)
         special = next((way for of_kind, way in kinds if of_kind), None)
+    if special is None and not torch._C._dispatch_has_computed_kernel_for_dispatch_key(func.name(), "CPU"):
+        refuse_operator(op.name)
     found = _ways[func] = special, op
     return found
 

@@ -53,14 +53,13 @@ _OVERWRITING = (
 )
 _SHAPED_BY_DEVICE = (
     "_batch_norm_with_update",
-    "_embedding_bag",
-    "_embedding_bag_forward_only",
     "_native_batch_norm_legit",
     "_native_batch_norm_legit_no_training",
     "native_batch_norm",
     "native_group_norm",
     "native_layer_norm",
 )
+_SHAPED_BY_RUNNING = ("_embedding_bag", "_embedding_bag_forward_only")
 _SPECIAL_LAYOUTS = ("_nested_", "_to_sparse", "quantize_per", "to_mkldnn")
 _NUMBERS = (int, float, bool, complex)
 _CACHED_PLANS = 1024
@@ -106,6 +105,7 @@ class Operator:
         table_first: It touches few rows of its first argument.
         plans: What calls gave, by the shapes of their arguments.
         shaped_by_device: The CPU's kernel gives some results another type or shape than those of other devices.
+        shaped_by_running: PyTorch's own prediction of what the CPU's kernel gives is wrong, so it is tried with zeros.
     """
 
     def __init__(self, func: Any) -> None:
@@ -141,6 +141,7 @@ class Operator:
         self.overwrites = self.name in _OVERWRITING
         self.table_first = self.name in _TABLE_FIRST
         self.shaped_by_device = self.name in _SHAPED_BY_DEVICE
+        self.shaped_by_running = self.name in _SHAPED_BY_RUNNING
         # A number shapes nothing where there are tensors, and would fill the cache; a factory's numbers are its shape.
         self.factory = not any("Tensor" in str(a.type) for a in schema.arguments)
         numbers = ("number", "float", "Tensor", "Optional[number]", "Optional[float]", "Optional[Tensor]")
@@ -229,9 +230,11 @@ def _work_out(func: Any, op: Operator, args: tuple[Any, ...], kwargs: dict[str, 
         return Plan((None,), moved, 0)  # as on CUDA, where it is a masked fill
     if op.blocks or masks:
         return Plan(None, moved, 0)
-    where = "cpu" if op.shaped_by_device else "meta"
+    where = "cpu" if op.shaped_by_device or op.shaped_by_running else "meta"
     with FakeTensorMode() if op.shaped_by_device else nullcontext():
         meta_args, meta_kwargs = [_empty(a, where) for a in args], {k: _empty(v, where) for k, v in kwargs.items()}
+        if op.shaped_by_running:
+            meta_args = [_zeros(a) if isinstance(a, torch.Tensor) else a for a in args]
         if meta_kwargs.get("device") is not None:
             meta_kwargs["device"] = where
         try:
@@ -284,6 +287,14 @@ def _empty(value: Any, where: str) -> Any:
     if isinstance(value, (list, tuple)):
         return [_empty(item, where) for item in value]
     return None if isinstance(value, torch.Generator) else value
+
+
+def _zeros(like: torch.Tensor) -> torch.Tensor:
+    """Zeros of this shape on the CPU; the rows of a table share their memory."""
+    if like.dim() < 2:
+        return torch.zeros(like.shape, dtype=like.dtype, device="cpu")
+    row = torch.empty_strided(like.shape[1:], like.stride()[1:], dtype=like.dtype, device="cpu").zero_()
+    return row.expand(like.shape)
 
 
 def _spec(value: Any) -> Spec | list[Spec] | None:

@@ -19,7 +19,7 @@ from refimpl.device.simulator.memory.buffers import Access, Buffer, accesses
 from refimpl.device.simulator.operators.plans import Operator, aten, written_and_read
 from refimpl.device.simulator.ops import Kind, Op
 from refimpl.device.simulator.tensor import SimTensor
-from refimpl.device.stated import Along, Statement, Touch, stated
+from refimpl.device.stated import Along, Statement, Touch, mapped, stated
 
 Index = tuple[Any, ...] | Along
 
@@ -31,12 +31,13 @@ class Cells:
     Args:
         buffer: The allocation.
         tensor: The CPU tensor behind the tensor; it keeps no memory from being handed on.
-        index: The index, with CPU tensors for those of the device.
+        index: The index, with CPU tensors for those of the device. None if the op writes where its index tensors lie,
+            so that nobody can tell afterwards what they were: the tensor as a whole stands for the cells.
     """
 
     buffer: Buffer
     tensor: torch.Tensor
-    index: Index
+    index: Index | None
 
 
 Touched = Access | Cells
@@ -77,7 +78,8 @@ def ranges_of_call(func: Any, op: Operator, args: Any, kwargs: Any, fresh: Seque
 def ranges_of(reads: Sequence[Touch], writes: Sequence[Touch]) -> Ranges:
     """The bytes of what is touched, with the statements around it heard."""
     reads, writes = stated(reads, writes, _buffer)
-    return _touched(reads), _touched(writes)
+    written = {_buffer(touch.tensor) for touch in writes}
+    return _touched(reads, written), _touched(writes, written)
 
 
 @contextmanager
@@ -100,16 +102,16 @@ def _buffer(tensor: torch.Tensor) -> Buffer:
     return tensor.buffer if isinstance(tensor, SimTensor) else DEVICE.host_buffers.of(tensor)
 
 
-def _touched(touches: Sequence[Touch]) -> tuple[Touched, ...]:
+def _touched(touches: Sequence[Touch], written: set[Buffer]) -> tuple[Touched, ...]:
     found: list[Touched] = []
     for touch in touches:
         buffer, inner = _buffer(touch.tensor), _inner(touch.tensor)
         if touch.index is None:
             found += accesses(buffer, inner)
-        elif isinstance(touch.index, Along):
-            found.append(Cells(buffer, inner, Along(touch.index.dim, _held(touch.index.index))))
         else:
-            found.append(Cells(buffer, inner, tuple(_held(i) for i in touch.index)))
+            parts = (touch.index.index,) if isinstance(touch.index, Along) else touch.index
+            lost = any(isinstance(part, SimTensor) and part.buffer in written for part in parts)
+            found.append(Cells(buffer, inner, None if lost else mapped(touch.index, _held)))
     return tuple(found)
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Literal, get_args
 
-from refimpl.device.simulator.costs import CostModel
+from refimpl.device.simulator.costs import CostModel, refuse_no_costs
 from refimpl.device.simulator.schedules.decisions import Decisions
 from refimpl.device.simulator.schedules.lanes import Chooser, Lanes, LanesRun
 from refimpl.device.simulator.schedules.runner import Runner
@@ -66,9 +66,11 @@ class Adversary:
     def __post_init__(self) -> None:
         if type(self.seed) is not int or self.seed < 0:
             raise ValueError(f"Adversary(seed={self.seed!r}): use an integer from 0")
+        refuse_no_costs("Adversary", self.costs)
         for name in ("change", "torn"):
-            if not 0.0 <= getattr(self, name) <= 1.0:
-                raise ValueError(f"Adversary({name}={getattr(self, name)}): use a chance between 0 and 1")
+            chance = getattr(self, name)
+            if not isinstance(chance, (int, float)) or not 0.0 <= chance <= 1.0:
+                raise ValueError(f"Adversary({name}={chance!r}): use a chance between 0 and 1")
         if self.strategy not in (None, *STRATEGIES):
             raise ValueError(f"Adversary(strategy={self.strategy!r}): use {', '.join(STRATEGIES)} or None")
         for name, least in (("depth", 1), ("preemptions", 0), ("steps", 1)):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from refimpl.device.simulator.costs import CostModel
+from refimpl.device.simulator.costs import CostModel, refuse_no_costs
 from refimpl.device.simulator.ops import Op
 from refimpl.device.simulator.schedules.deadlock import op_name, waits_for
 from refimpl.device.simulator.schedules.decisions import Decisions
@@ -17,6 +17,10 @@ from refimpl.program import HOST, UserError, turns_of
 @dataclass(frozen=True)
 class Replay:
     """The order that an id names: the same program gives the same bytes again.
+
+    Random numbers too: a run begins with the device's default generator as it was last seeded. A generator of the
+    program's own, PyTorch's for the host included, is the program's to seed. And it begins with the stream pool where
+    that stands outside, so a program that shares streams with its surroundings finds those that it found.
 
     While named steps last, the order is strict: where the program cannot take a step, it is another program, and that
     is an error. After that each op runs as soon as it may, in the order of issue; `Replay("")` runs the whole program
@@ -39,6 +43,9 @@ class Replay:
     costs: CostModel = field(default_factory=CostModel)
 
     def __post_init__(self) -> None:
+        if not isinstance(self.id, str):
+            raise TypeError(f"Replay({self.id!r}): use the id of a run, as run.id gives it")
+        refuse_no_costs("Replay", self.costs)
         turns_of(self.id)
 
     def start(self, decisions: Decisions) -> Runner:

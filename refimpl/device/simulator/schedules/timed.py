@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from heapq import heappop, heappush
 from itertools import count
 
-from refimpl.device.simulator.costs import CostModel
+from refimpl.device.simulator.costs import CostModel, refuse_no_costs
 from refimpl.device.simulator.ops import Kind, Op, Queue
 from refimpl.device.simulator.schedules.deadlock import deadlock
 from refimpl.device.simulator.schedules.decisions import Decisions
@@ -30,6 +30,9 @@ class Timed:
     """
 
     costs: CostModel = field(default_factory=CostModel)
+
+    def __post_init__(self) -> None:
+        refuse_no_costs("Timed", self.costs)
 
     def start(self, decisions: Decisions) -> Runner:
         """A new run from time zero."""
