@@ -68,11 +68,13 @@ class Statement:
     Args:
         reads, writes: What is touched.
         launch: Name of the one launch that the block is, else None.
+    Attributes:
+        stream: Where the launch goes, as a recorder names it; None before its first op is seen.
     """
 
     def __init__(self, reads: tuple[Touch, ...], writes: tuple[Touch, ...], launch: str | None) -> None:
         self.reads, self.writes, self.launch = reads, writes, launch
-        self._stream: object = None
+        self.stream: object = None
 
     def refuse_wait(self) -> None:
         """Raises if the block is one launch: it is none if the host, or a stream, waits inside, or marks an event."""
@@ -81,9 +83,9 @@ class Statement:
 
     def refuse_second(self, stream: object) -> None:
         """Raises if the block is one launch, and has work on another stream than this."""
-        if self._stream is None:
-            self._stream = stream
-        if self.launch is not None and self._stream != stream:
+        if self.stream is None:
+            self.stream = stream
+        if self.launch is not None and self.stream != stream:
             raise RuntimeError(f"{self._within}: work goes to two streams inside{self._remedy}")
 
     @property
@@ -114,8 +116,9 @@ def touches(
         writes: Likewise.
         launch: All that is issued inside is one launch of this name, which touches what is stated, even if no operator
             is seen, as with a Triton kernel. While somebody records, a wait inside, of the host or of a stream, an
-            event, or work on a second stream is an error: a recording could not tell on which side of it the bytes are
-            touched.
+            event, or work on a second stream is an error, but for waits and events in a capture: a recording could not
+            tell on which side of it the bytes are touched. On a GPU, a launch that no operator shows is on the stream
+            that is current where the block ends.
     Raises:
         TypeError: An entry is neither a tensor nor a tuple that begins with one, an index is none, or `launch` is no
             name.

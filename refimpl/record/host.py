@@ -21,7 +21,6 @@ _READ_IN_PLACE = (
     torch.Tensor.numpy,
     torch.Tensor.__array__,
     torch.Tensor.__dlpack__,
-    torch.Tensor.__deepcopy__,
 )
 _ASKING = (aten.is_pinned.default,)
 _PICKLING = "_typed_storage"
@@ -57,13 +56,15 @@ class Operators(TorchDispatchMode):
                     return func.decompose(*args, **kwargs)
             if func not in _COPIES:
                 copied = indices_of_host(op, args, on_device)
-                self._touched_by_host([t for t in read if not any(t is other for other in copied)], written)
+                self._touched_by_host(op, [t for t in read if not any(t is other for other in copied)], written)
             return self.on_device(func, op, args, kwargs)
-        self._touched_by_host(read, written)
+        self._touched_by_host(op, read, written)
         return func(*args, **kwargs)
 
-    def _touched_by_host(self, read: Iterable[torch.Tensor], written: Iterable[torch.Tensor]) -> None:
+    def _touched_by_host(self, op: Operator, read: Iterable[torch.Tensor], written: Iterable[torch.Tensor]) -> None:
         """The host's tensors among these: beside those of the device, too, it reads them at the call."""
+        if op.name.startswith("new_") or op.name.endswith("_like"):
+            read = ()  # asked for its shape alone
         for tensors, writes in ((read, False), (written, True)):
             for tensor in tensors:
                 if not self._tap.is_on_device(tensor):

@@ -11,6 +11,7 @@ memory, nor of those that one capture cuts or puts together.
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -40,9 +41,10 @@ class Lifetimes:
     """Where each access of a recording meets those of other owners of its bytes.
 
     Owners whose bytes begin at one address keep their names: the program tells when each had the block. Owners that
-    begin elsewhere, since a block was cut or put together with its neighbour, are one buffer of the program, which no
-    `tensor_alloc` tells of, so that the hazard is RAW, WAR or WAW. An owner of which `record_stream` covers a use has a
-    buffer of its own beside. All other owners are buffers of their own: telling of them could change no verdict.
+    begin elsewhere, since a block was cut or put together with its neighbour, are one buffer of the program under a
+    name of its own, which no `tensor_alloc` tells of, so that the hazard is RAW, WAR or WAW. An owner of which
+    `record_stream` covers a use has a buffer of its own beside. All other owners are buffers of their own: telling of
+    them could change no verdict.
 
     Args:
         entries: What was noted.
@@ -124,8 +126,9 @@ def _groups(owners: Iterable[Owner]) -> Iterator[list[Owner]]:
     """Owners that share bytes with a loose one, in groups of two and more that share bytes."""
     ordered = sorted(owners, key=lambda owner: (owner.start, owner.born))
     for cluster in _overlapping(ordered):
-        loose = [(run[0].start, max(owner.end for owner in run)) for run in _overlapping(_loose(cluster))]
-        linked = [o for o in cluster if any(o.start < end and start < o.end for start, end in loose)]
+        loose = list(_overlapping(_loose(cluster)))
+        starts, ends = [run[0].start for run in loose], [max(owner.end for owner in run) for run in loose]
+        linked = [owner for owner in cluster if bisect_right(ends, owner.start) < bisect_left(starts, owner.end)]
         yield from (group for group in _overlapping(linked) if len(group) > 1)
 
 

@@ -6,7 +6,6 @@ from collections.abc import Iterable
 
 from refimpl.program import Mem
 from refimpl.record.entries import Entry, Issued, Launched, Lent, Lived, Touched
-from refimpl.record.merging import found
 from refimpl.record.work import Access, Buffer, Kind, Lane, Work
 
 
@@ -131,5 +130,5 @@ def _touched(work: Work) -> Iterable[tuple[Buffer, bool]]:
         for one in work.writes
         if isinstance(one, Access) and one.rows == 1 and one.offset == 0 and one.length >= one.buffer.bytes
     }
-    touched = dict.fromkeys(one.buffer for one in (*found(work.reads), *work.writes))
+    touched = dict.fromkeys(one.buffer for one in (*work.reads, *work.writes))
     return ((buffer, buffer in all_of) for buffer in touched)

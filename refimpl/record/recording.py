@@ -168,6 +168,10 @@ def record(device: str | torch.device | None = None) -> Iterator[Recording]:
     no part of the program, and its races would be missed. A recording keeps no memory of the device alive, so the
     allocator hands blocks on as it would without.
 
+    What the host does with a tensor of its own is seen where PyTorch is called: not what NumPy, or who else was given
+    the memory, reads and writes there later (`h.numpy()`, `torch.from_numpy(…)`, `h.untyped_storage()`). Give such code
+    a tensor of its own, or read through PyTorch.
+
     On a GPU each operator costs more host time, so measure in another run. A graph is known if it was captured in a
     recording, this one or an earlier one; on the simulated device it always is.
 

@@ -10,7 +10,8 @@ from typing import Any
 import torch
 
 from refimpl.device.listening import Listener, listening
-from refimpl.device.stated import Statement, Touch, mapped, stated
+from refimpl.device.simulator.memory.buffers import meet
+from refimpl.device.stated import Along, Statement, Touch, mapped, one_launch_around, stated
 from refimpl.program import Mem
 from refimpl.record.cells import Cells, Shape, whole
 from refimpl.record.cuda_calls import overheard
@@ -103,19 +104,25 @@ class CudaTap(Tap):
         return _host.of(tensor).mem is Mem.PINNED
 
     def touched_by(
-        self, reads: Sequence[Touch], writes: Sequence[Touch]
+        self, reads: Sequence[Touch], writes: Sequence[Touch], issued: bool = False
     ) -> tuple[list[Access | Cells], list[Access | Cells]]:
         """The bytes of what is touched, with the statements around it heard; index tensors are copied to the log
-        here, so an operator is issued after this."""
+        here, so an operator is issued after this. If it was `issued` before, the index tensors that it writes are
+        lost, and the table as a whole stands for the cells."""
         reads, writes = stated(reads, writes, self.buffer_of)
+        written = [touch.tensor for touch in writes] if issued else []
         kept: dict[int, Slot | Held | None] = {}
-        return [c for t in reads for c in self._bytes(t, kept)], [c for t in writes for c in self._bytes(t, kept)]
+        found = [[c for t in touches for c in self._bytes(t, kept, written)] for touches in (reads, writes)]
+        return found[0], found[1]
 
     def work(
         self, kind: Kind, name: str, reads: Sequence[Access | Cells] = (), writes: Sequence[Access | Cells] = ()
     ) -> None:
         """Notes work that was issued on the current stream."""
-        self._add(Work(kind, name, _current(), tuple(reads), tuple(writes), region=self._region))
+        lane = _current()
+        if (statement := one_launch_around()) is not None and statement.stream is None:
+            statement.stream = lane
+        self._add(Work(kind, name, lane, tuple(reads), tuple(writes), region=self._region))
 
     def blocked(self) -> None:
         """Notes that the host waited for the current stream."""
@@ -206,8 +213,9 @@ class CudaTap(Tap):
         self.launched(serial_of(graph), _current(), works, after)
 
     def stated_launch(self, statement: Statement) -> None:
-        """A launch that no operator shows."""
-        self.work(Kind.LAUNCH, statement.launch or "launch", *self.touched_by((), ()))
+        """A launch that no operator shows, or the rest of one, on the stream of those that do."""
+        if statement.stream in (None, _current()):
+            self.work(Kind.LAUNCH, statement.launch or "launch", *self.touched_by((), (), issued=True))
 
     def _outside(self, event: Any) -> Mark:
         """An event that the host asks or waits for: one recorded in a capture is a node of the graph, or this could not
@@ -224,13 +232,18 @@ class CudaTap(Tap):
         else:
             self.issued(work)
 
-    def _bytes(self, touch: Touch, kept: dict[int, Slot | Held | None]) -> Iterable[Access | Cells]:
+    def _bytes(
+        self, touch: Touch, kept: dict[int, Slot | Held | None], written: Sequence[torch.Tensor]
+    ) -> Iterable[Access | Cells]:
         buffer = self.buffer_of(touch.tensor)
         everything = whole(buffer, touch.tensor)
         if touch.index is None:
             return everything
-        index = mapped(touch.index, lambda part: self._kept(part, kept))
         shape = Shape.of(touch.tensor)
+        parts = (touch.index.index,) if isinstance(touch.index, Along) else touch.index
+        if any(isinstance(part, torch.Tensor) and part.is_cuda and meet(part, written) for part in parts):
+            return (Cells(buffer, shape, everything),)
+        index = mapped(touch.index, lambda part: self._kept(part, kept))
         if self._capture is not None and self._capture.covers(_current()):
             return (CapturedCells(buffer, shape, everything, index),)
         cells = Cells(buffer, shape, everything)

@@ -198,3 +198,167 @@ def test_an_op_that_never_ran_counts_the_whole_table_and_says_so(dev: Any) -> No
         1 / 0  # noqa: B018
     assert written(program, "table") == [Range("table", 0, 128)]
     assert [line.partition(" at ")[0] for line in program.widened] == ["index_put_ of table"]
+
+
+def inside_a_launch(dev: Any, side: Any, x: torch.Tensor) -> dict[str, Callable[[], object]]:
+    return {
+        "a number through the host": lambda: x.__setitem__(even_rows_of(x), 1.0),
+        "item": x[0, 0].item,
+        "synchronize": dev.synchronize,
+        "query": dev.current_stream().query,
+        "event": dev.Event().record,
+        "wait": lambda: dev.current_stream().wait_stream(side),
+    }
+
+
+def even_rows_of(table: torch.Tensor) -> torch.Tensor:
+    return torch.zeros(1, dtype=torch.int64, device=table.device)
+
+
+WAITS = ["a number through the host", "item", "synchronize", "query", "event", "wait"]
+
+
+@pytest.mark.parametrize("wait", WAITS)
+def test_a_wait_or_an_event_in_a_stated_launch_is_an_error_while_recorded(dev: Any, wait: str) -> None:
+    side, x = dev.Stream(), torch.zeros(8, 4, device="sim")
+
+    def launch() -> None:
+        with refimpl.touches(writes=[x], launch="kernel"):
+            inside_a_launch(dev, side, x)[wait]()
+
+    with refimpl.record("sim"), pytest.raises(RuntimeError, match=r"touches\(launch='kernel'\): something waits"):
+        launch()
+    x.add_(1)
+    assert x.cpu()[3].tolist() == [1.0] * 4
+
+
+def test_work_on_a_second_stream_in_a_stated_launch_is_an_error_while_recorded(dev: Any) -> None:
+    side, x = dev.Stream(), torch.zeros(8, 4, device="sim")
+
+    def launch() -> None:
+        with refimpl.touches(writes=[x], launch="kernel"):
+            x.add_(1)
+            with dev.stream(side):
+                x.mul_(2)
+
+    with refimpl.record("sim"), pytest.raises(RuntimeError, match=r"touches\(launch='kernel'\): work goes to two"):
+        launch()
+
+
+@pytest.mark.parametrize("fenced", [True, False])
+def test_each_op_of_a_captured_launch_has_all_that_is_stated(dev: Any, fenced: bool) -> None:
+    """The event lies between the launch's ops, so what comes after it is not ordered after the second."""
+    side, graph = dev.Stream(), dev.CUDAGraph()
+    table, other, seen = (torch.zeros(4, device="sim") for _ in range(3))
+    dev.synchronize()
+    with dev.graph(graph):
+        home = dev.current_stream()
+        with refimpl.touches(writes=[table], launch="kernel"):
+            other.add_(1)
+            early = home.record_event()
+            table.add_(1)
+        side.wait_event(home.record_event() if fenced else early)
+        with dev.stream(side):
+            seen.copy_(table)
+        home.wait_stream(side)
+    with refimpl.record("sim") as program:
+        graph.replay()
+    assert check(program).verdict is (Verdict.OK if fenced else Verdict.RACE)
+
+
+def test_an_index_that_its_own_op_writes_counts_the_whole_table_and_says_so(dev: Any) -> None:
+    table, rows = torch.zeros(8, 4, device="sim"), even_rows()
+    dev.synchronize()
+    with refimpl.record("sim") as program:
+        program.name(table, "table")
+        with refimpl.touches(writes=[(table, rows), rows], launch="kernel"):
+            rows.add_(1)
+    assert written(program, "table") == [Range("table", 0, 128)]
+    assert len(program.widened) == 1
+
+
+def test_an_index_beside_its_table_in_one_allocation_is_looked_up(dev: Any) -> None:
+    slab = torch.zeros(16, dtype=torch.int64, device="sim")
+    table, rows = slab[4:].view(6, 2), slab[:1]
+    dev.synchronize()
+    with refimpl.record("sim") as program:
+        program.name(slab, "slab")
+        table.index_fill_(0, rows, 7)
+    assert (written(program, "slab"), program.widened) == ([Range("slab", 32, 16)], ())
+
+
+LISTS: dict[str, tuple[Any, list[Range]]] = {
+    "a list of bools is a mask": (([True, False, False, True, *[False] * 4],), [Range("table", 0, 16, 2, 48)]),
+    "a list of integers": (([1, 2],), [Range("table", 16, 32)]),
+    "a range": ((range(2),), [Range("table", 0, 32)]),
+    "True is all": ((True,), [Range("table", 0, 128)]),
+    "False is nothing": ((False,), []),
+    "a mask without dimensions": ((torch.tensor(False), 1), []),
+    "an empty list is nothing": (([],), []),
+}
+
+
+@pytest.mark.parametrize(("index", "expected"), LISTS.values(), ids=LISTS)
+def test_lists_and_bools_name_what_pytorch_s_indexing_does(dev: Any, index: Any, expected: list[Range]) -> None:
+    table = torch.zeros(8, 4, device="sim")
+    with refimpl.record("sim") as program:
+        program.name(table, "table")
+        with refimpl.touches(writes=[(table, *index)], launch="kernel"):
+            pass
+    assert written(program, "table") == expected
+
+
+WRONG: dict[str, tuple[Any, type[Exception], str]] = {
+    "too many": ((0, 0, 0), IndexError, "names 3 dimensions, and the tensor has 2"),
+    "two ellipses": ((..., ...), IndexError, "twice"),
+    "a float": ((1.0,), TypeError, "1.0 is no index"),
+    "a float tensor": ((torch.tensor([1.0]),), TypeError, "torch.float32"),
+    "a str": (("rows",), TypeError, "'rows' is no index"),
+    "a list of floats": (([0.5],), TypeError, "names no cells"),
+    "a ragged list": (([[1], [1, 2]],), TypeError, "names no cells"),
+    "a list of tensors": (([torch.tensor(1)],), TypeError, "a list with tensors"),
+    "a backward slice": ((slice(None, None, -1),), IndexError, "positive step"),
+    "a slice of floats": ((slice(0.5),), TypeError, "no integer"),
+    "an integer out of range": ((8,), IndexError, "8 is out of range in dimension 0, of size 8"),
+    "a mask of another shape": ((torch.tensor([True]),), IndexError, "a mask of shape (1,)"),
+    "shapes that do not broadcast": (([0, 1], [0, 1, 2]), IndexError, "do not broadcast"),
+}
+
+
+@pytest.mark.parametrize(("index", "error", "words"), WRONG.values(), ids=WRONG)
+def test_a_wrong_index_is_an_error_of_the_call(index: Any, error: type[Exception], words: str) -> None:
+    with pytest.raises(error, match=r"touches\(writes=…\), entry 0, at test_record_touches.py:\d+: ") as raised:
+        refimpl.touches(writes=[(torch.zeros(8, 4), *index)])
+    assert words in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("rows", "words"),
+    [([9], "9 is out of range in dimension 0"), ([-9], "-9 is out of range"), ([1, 1, 1], "broadcast")],
+)
+def test_values_that_do_not_fit_are_an_error_when_they_are_known_and_name_the_call(
+    dev: Any, rows: list[int], words: str
+) -> None:
+    table, index = torch.zeros(8, 4, device="sim"), torch.tensor(rows, device="sim")
+    mask = torch.tensor([True, True, False, False], device="sim")
+
+    def run() -> None:
+        with refimpl.record("sim"), refimpl.touches(writes=[(table, index, mask)], launch="kernel"):
+            pass
+
+    with pytest.raises(IndexError, match=r"touches\(writes=…\), entry 0, at test_record_touches.py") as raised:
+        run()
+    assert words in str(raised.value)
+    assert table.add_(1).cpu()[0].tolist() == [1.0] * 4
+
+
+@pytest.mark.parametrize("reads", [3, None, "rows", torch.ones(2)], ids=["3", "None", "str", "tensor"])
+def test_reads_that_are_no_list_are_an_error(reads: Any) -> None:
+    with pytest.raises(TypeError, match=r"touches\(reads=…\): .* is no list"):
+        refimpl.touches(reads=reads)
+
+
+@pytest.mark.parametrize("launch", [3, ""])
+def test_a_launch_without_a_name_is_an_error(launch: Any) -> None:
+    with pytest.raises(TypeError, match=r"touches\(launch=…\): .* is no name"):
+        refimpl.touches(launch=launch)

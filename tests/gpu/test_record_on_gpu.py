@@ -203,3 +203,56 @@ def test_a_log_of_index_values_that_is_full_gets_more_room(dev: Any, monkeypatch
     found = [op.writes[0] for op in recording.ops if isinstance(op, Launch)]
     assert [(r.off, r.rows, r.stride) for r in found] == [(16 * n, 2, 112) for n in range(9)]
     assert recording.widened == ()
+
+
+def test_a_wait_in_a_stated_launch_is_an_error(dev: Any) -> None:
+    x = torch.zeros(8, device="cuda")
+
+    def launch() -> None:
+        with refimpl.touches(writes=[x], launch="kernel"):
+            x.sum().item()
+
+    with refimpl.record("cuda"), pytest.raises(RuntimeError, match=r"touches\(launch='kernel'\): something waits"):
+        launch()
+
+
+def test_a_stated_launch_of_operators_is_one_op(dev: Any) -> None:
+    x, y = torch.zeros(8, device="cuda"), torch.zeros(8, device="cuda")
+    with refimpl.record("cuda") as recording:
+        recording.name(x, "x")
+        with refimpl.touches(writes=[(x, [0, 1])], launch="kernel"):
+            y.add_(1)
+            x.add_(1)
+    (op,) = recording.ops
+    assert isinstance(op, Launch)
+    assert [r for r in op.writes if r.buf == "x"] == [Range("x", 0, 8)]
+
+
+@pytest.mark.parametrize("fenced", [True, False])
+@pytest.mark.parametrize("read", ["add_", "repr", "index"])
+def test_a_host_tensor_that_is_read_beside_the_device_is_in_the_recording(dev: Any, read: str, fenced: bool) -> None:
+    number, index = torch.zeros(()).pin_memory(), torch.zeros(1, dtype=torch.int64).pin_memory()
+    value, rows, x, side = (
+        torch.ones((), device="cuda"),
+        torch.ones(1, device="cuda").long(),
+        torch.ones(4),
+        dev.Stream(),
+    )
+    x = x.to("cuda")
+    dev.synchronize()
+    with refimpl.record("cuda") as recording:
+        with dev.stream(side):
+            number.copy_(value, non_blocking=True)
+            index.copy_(rows, non_blocking=True)
+        if fenced:
+            side.synchronize()
+        {"add_": lambda: x.add_(number), "repr": lambda: repr(number), "index": lambda: x[index]}[read]()
+    assert check(recording).verdict is (Verdict.OK if fenced else Verdict.RACE)
+
+
+def test_a_printed_tensor_is_read_by_a_copy_that_the_host_waits_for(dev: Any) -> None:
+    x = torch.zeros(4, device="cuda")
+    with refimpl.record("cuda") as recording:
+        x.add_(1)
+        repr(x)
+    assert [op.op for op in recording.ops[:3]] == ["launch", "memcpy", "stream_sync"]

@@ -5,6 +5,7 @@ Where memory comes from is for `allocator` and `pinned`; a buffer says which all
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from enum import Enum
 from itertools import count, product
 from typing import TYPE_CHECKING, NamedTuple
@@ -129,6 +130,23 @@ def span(shape: tuple[int, ...], stride: tuple[int, ...], dtype: torch.dtype) ->
     """
     elements = 0 if 0 in shape else 1 + sum((n - 1) * step for n, step in zip(shape, stride, strict=True))
     return elements, elements * dtype.itemsize
+
+
+def meet(tensor: torch.Tensor, others: Iterable[torch.Tensor]) -> bool:
+    """Whether bytes between the first and the last of a tensor lie between those of one of the others.
+
+    Example:
+        >>> x = torch.zeros(4)
+        >>> meet(x[:2], [x[2:]]), meet(x[:2], [x[::2]])
+        (False, True)
+    """
+    begin, end = _addresses(tensor)
+    return any(begin < last and first < end for first, last in map(_addresses, others))
+
+
+def _addresses(tensor: torch.Tensor) -> tuple[int, int]:
+    begin = tensor.data_ptr()
+    return begin, begin + span(tuple(tensor.shape), tensor.stride(), tensor.dtype)[1]
 
 
 class HostBuffers:

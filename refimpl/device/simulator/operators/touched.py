@@ -15,7 +15,7 @@ import torch
 from torch.utils._mode_utils import no_dispatch
 
 from refimpl.device.simulator.machine import DEVICE
-from refimpl.device.simulator.memory.buffers import Access, Buffer, accesses
+from refimpl.device.simulator.memory.buffers import Access, Buffer, accesses, meet
 from refimpl.device.simulator.operators.plans import Operator, aten, written_and_read
 from refimpl.device.simulator.ops import Kind, Op
 from refimpl.device.simulator.tensor import SimTensor
@@ -78,7 +78,7 @@ def ranges_of_call(func: Any, op: Operator, args: Any, kwargs: Any, fresh: Seque
 def ranges_of(reads: Sequence[Touch], writes: Sequence[Touch]) -> Ranges:
     """The bytes of what is touched, with the statements around it heard."""
     reads, writes = stated(reads, writes, _buffer)
-    written = {_buffer(touch.tensor) for touch in writes}
+    written = [_inner(touch.tensor) for touch in writes]
     return _touched(reads, written), _touched(writes, written)
 
 
@@ -102,7 +102,7 @@ def _buffer(tensor: torch.Tensor) -> Buffer:
     return tensor.buffer if isinstance(tensor, SimTensor) else DEVICE.host_buffers.of(tensor)
 
 
-def _touched(touches: Sequence[Touch], written: set[Buffer]) -> tuple[Touched, ...]:
+def _touched(touches: Sequence[Touch], written: Sequence[torch.Tensor]) -> tuple[Touched, ...]:
     found: list[Touched] = []
     for touch in touches:
         buffer, inner = _buffer(touch.tensor), _inner(touch.tensor)
@@ -110,7 +110,7 @@ def _touched(touches: Sequence[Touch], written: set[Buffer]) -> tuple[Touched, .
             found += accesses(buffer, inner)
         else:
             parts = (touch.index.index,) if isinstance(touch.index, Along) else touch.index
-            lost = any(isinstance(part, SimTensor) and part.buffer in written for part in parts)
+            lost = any(isinstance(part, SimTensor) and meet(part.simulated, written) for part in parts)
             found.append(Cells(buffer, inner, None if lost else mapped(touch.index, _held)))
     return tuple(found)
 
