@@ -22,7 +22,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "files",
         nargs="+",
         metavar="FILE",
-        help="stream programs as JSON: one program, or a list of cases; - is standard input",
+        help='stream programs as JSON: one program, or {"cases": [program, ...]}; - is standard input',
     )
     parser.add_argument("--json", action="store_true", help="one object a line for each program")
     parser.add_argument(

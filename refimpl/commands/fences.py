@@ -78,7 +78,7 @@ def _words(verdict: "FenceVerdict") -> str:
     if not verdict.needed:
         return f"redundant{alone}: {verdict.why}"
     witness = verdict.race and verdict.race.witness
-    return f"needed{alone}: {verdict.why}" + (f", as in {witness.id}" if witness else "")
+    return f"needed{alone}: {verdict.why}" + (f", as in {witness.id} of the program without it" if witness else "")
 
 
 def _summary(reports: list["FenceReport"], racy: int) -> str:

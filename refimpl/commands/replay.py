@@ -28,7 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "files",
         nargs=1,
         metavar="FILE",
-        help="a stream program as JSON, or a list of cases; - is standard input",
+        help='a stream program as JSON, or {"cases": [program, ...]}; - is standard input',
     )
     parser.add_argument("--case", metavar="ID", help="the program with this id, where the file has several")
     order = parser.add_mutually_exclusive_group()
