@@ -5,8 +5,9 @@ from dataclasses import replace
 from refimpl import program as p
 from refimpl.order.advice import missing_edge
 from refimpl.order.checker import Checker, Site
+from refimpl.order.conflicts import conflicts
 from refimpl.order.copies import HostRule, copy_rule, fill_rule, runs_on
-from refimpl.order.explain import common_ancestor, conflicts
+from refimpl.order.explain import common_ancestor
 from refimpl.order.flags import ancestors, deadlock, has_flags
 from refimpl.order.graph import Graph, Step, blocks_before, build
 from refimpl.order.report import Deadlock, Race, Report, Touch

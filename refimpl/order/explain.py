@@ -2,13 +2,12 @@
 
 import textwrap
 from collections import deque
-from collections.abc import Iterator
 from dataclasses import dataclass
 
+from refimpl.order.conflicts import conflicts
 from refimpl.order.flags import ancestors, has_flags, with_flag_edges
 from refimpl.order.graph import Edge, EdgeKind, Graph, Step, build
 from refimpl.order.report import Hazard
-from refimpl.order.shadow import shared
 from refimpl.program import Program, ProgramError, Range
 
 
@@ -99,20 +98,6 @@ def common_ancestor(graph: Graph, a: int, b: int) -> Step | None:
     both = _before(graph, _main_steps(graph, a)) & _before(graph, _main_steps(graph, b))
     both = {index for index in both if graph.steps[index].op not in (a, b)}
     return graph.steps[max(both)] if both else None
-
-
-def conflicts(a: Step, b: Step) -> Iterator[tuple[Hazard, Range]]:
-    """The hazards between two steps, ``a`` issued first, with the first bytes of each."""
-    for kind, ours, theirs in (
-        (Hazard.RAW, a.writes, b.reads),
-        (Hazard.WAR, a.reads, b.writes),
-        (Hazard.WAW, a.writes, b.writes),
-    ):
-        for memory, r in ours:
-            for other, q in theirs:
-                bytes_ = shared(q, r) if memory == other else None
-                if bytes_ is not None:
-                    yield (Hazard.LIFETIME if r.buf != q.buf else kind), bytes_
 
 
 def _main_steps(graph: Graph, op: int) -> list[int]:

@@ -7,15 +7,15 @@ that. So it is the second opinion on ``check``, and the one that answers "show m
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
+from refimpl.order.conflicts import conflicts
 from refimpl.order.explore_counts import count_orders, count_traces
 from refimpl.order.explore_moves import Moves, bits, moves_of
 from refimpl.order.explore_report import Exploration, Overtaking
 from refimpl.order.explore_search import Found, Limits, search, search_every_state
 from refimpl.order.explore_witness import Witness, in_issue_order, witness
 from refimpl.order.lowering import lower
-from refimpl.order.report import Deadlock, Hazard, Touch
-from refimpl.order.shadow import shared
-from refimpl.program import HOST, Program, Range, UserError, Verdict
+from refimpl.order.report import Deadlock, Touch
+from refimpl.program import HOST, Program, UserError, Verdict
 
 
 @dataclass(frozen=True)
@@ -124,24 +124,8 @@ def _races(moves: Moves, found: Found, limits: Limits) -> Iterator[Overtaking]:
             if best is None or (order.switches, len(order.steps)) < (best[1].switches, len(best[1].steps)):
                 best = (a, b), order
         a, b = best[0] if best else pairs[0]
-        kind, bytes_ = _hazard(moves, a, b)
+        kind, bytes_ = next(conflicts(moves.all[a], moves.all[b]))
         yield Overtaking(ops, kind, bytes_, _touch(moves, a), _touch(moves, b), best and best[1])
-
-
-def _hazard(moves: Moves, a: int, b: int) -> tuple[Hazard, Range]:
-    """What is at stake between two moves, ``a`` issued first."""
-    first, second = moves.all[a], moves.all[b]
-    for kind, ours, theirs in (
-        (Hazard.RAW, first.writes, second.reads),
-        (Hazard.WAR, first.reads, second.writes),
-        (Hazard.WAW, first.writes, second.writes),
-    ):
-        for memory, r in ours:
-            for other, q in theirs:
-                bytes_ = shared(q, r) if memory == other else None
-                if bytes_ is not None:
-                    return (Hazard.LIFETIME if r.buf != q.buf else kind), bytes_
-    raise AssertionError(f"{first} and {second} were found to race and share no byte")
 
 
 def _touch(moves: Moves, move: int) -> Touch:

@@ -78,7 +78,9 @@ class _Named:
         turn = self._turns[self._at]
         if turn.lane is HOST:
             if blocked:
-                raise self._misfit(f"lets the host go on, which is blocked for {op_name(blocked[0])}")
+                raise self._misfit(
+                    f"lets the host go on, which is blocked for {op_name(blocked[0])} or has made its last call"
+                )
             return None
         op = next((op for op in ready if op.queue.lane == turn.lane), None)
         if op is None:
