@@ -1,0 +1,78 @@
+"""``ScheduleBatch``: requests that step together, and their rows on the device.
+
+Source: sgl-project/sglang, ``managers/schedule_batch.py``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import torch
+
+from refimpl.engine.forward_batch import ExtendInputs
+from refimpl.engine.forward_mode import ForwardMode
+from refimpl.engine.request import Req
+from refimpl.engine.staging import Staging
+
+
+@dataclass(frozen=True)
+class LaunchedBatch:
+    """What a batch was when it was launched; its results belong to these requests, in this order."""
+
+    forward_mode: ForwardMode
+    reqs: tuple[Req, ...]
+    epochs: tuple[int, ...]
+
+
+@dataclass(eq=False)
+class ScheduleBatch:
+    """Requests that step together. The host owns it.
+
+    Args:
+        forward_mode: what its next forward does.
+        reqs: its requests, in the order of every ``[bs]`` tensor.
+        extend: a prefill's tokens.
+        seq_lens: ``[bs]`` int64, a prefill's lengths; a decode's come through the relay.
+
+    Attributes:
+        req_pool_indices: ``[bs]`` int64 on the device; None where the requests changed since it was made. Written by
+            schedule, in new memory each time: a forward in flight reads the old one.
+    """
+
+    forward_mode: ForwardMode
+    reqs: list[Req]
+    extend: ExtendInputs | None = None
+    seq_lens: torch.Tensor | None = None
+    req_pool_indices: torch.Tensor | None = field(default=None, repr=False)
+
+    def is_empty(self) -> bool:
+        return not self.reqs
+
+    def batch_size(self) -> int:
+        return len(self.reqs)
+
+    def filter_batch(self) -> None:
+        """Drops requests that ended or were retracted."""
+        self.keep([req for req in self.reqs if not req.finished() and req.req_pool_idx is not None])
+
+    def keep(self, reqs: Sequence[Req]) -> None:
+        """Goes on with these of its requests alone."""
+        if len(reqs) != len(self.reqs):
+            self.reqs = list(reqs)
+            self.req_pool_indices = None
+
+    def merge_batch(self, other: ScheduleBatch) -> None:
+        """Takes the other's requests in, as rows that decode."""
+        self.reqs = self.reqs + other.reqs
+        self.req_pool_indices = None
+
+    def upload_rows(self, staging: Staging) -> torch.Tensor:
+        """``req_pool_indices``, copied to the device if the requests changed; on ``schedule_stream``."""
+        if self.req_pool_indices is None:
+            self.req_pool_indices = staging.upload([req.row for req in self.reqs])
+        return self.req_pool_indices
+
+    def copy(self) -> LaunchedBatch:
+        """Who is in the batch now; the scheduler changes it before the results are read."""
+        return LaunchedBatch(self.forward_mode, tuple(self.reqs), tuple(req.epoch for req in self.reqs))

@@ -1,0 +1,65 @@
+"""``EngineConfig``: what an engine is built of."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from refimpl.engine.errors import EngineError
+from refimpl.fences import Fences
+
+DRAFTS = ("none", "eagle", "mtp", "dflash")
+MAX_BATCH = 1024
+
+
+@dataclass(frozen=True)
+class EngineConfig:
+    """The shape of an engine.
+
+    Args:
+        max_running_requests: requests that decode together, at most.
+        max_context: tokens of a request, prompt and output, at most.
+        num_slots: tokens that the cache holds over all requests; by default enough for all that may run.
+        max_prefill_tokens: prompt tokens that one prefill takes, at most; a longer prompt runs alone.
+        overlap: prepare step N+1 while step N runs (``event_loop_overlap``), or not (``event_loop_normal``).
+        plan_stream: write ``req_to_token`` on a stream of its own, forked off and joined to ``schedule_stream``.
+        needs_cpu_seq_lens: the host must know the lengths of a step before it launches it, as some attention
+            kernels' planners do; it then blocks for the relay's private copy.
+        disable_consecutive_prefill_overlap: read the results of a prefill before the next one is launched.
+        draft_steps: tokens that EAGLE drafts; None for what its weights were trained for.
+        draft_topk: branches a step of EAGLE's tree; 1 drafts a chain.
+        draft_tokens: rows of an EAGLE tree that are verified, the root included; unused for a chain.
+        fences: what orders the streams.
+
+    Raises:
+        EngineError: a value that means nothing.
+    """
+
+    max_running_requests: int = 16
+    max_context: int = 1024
+    num_slots: int | None = None
+    max_prefill_tokens: int = 8192
+    overlap: bool = True
+    plan_stream: bool = False
+    needs_cpu_seq_lens: bool = False
+    disable_consecutive_prefill_overlap: bool = False
+    draft_steps: int | None = None
+    draft_topk: int = 1
+    draft_tokens: int = 16
+    fences: Fences = field(default_factory=Fences)
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.max_running_requests <= MAX_BATCH:
+            raise EngineError(f"max_running_requests={self.max_running_requests}: use 1 to {MAX_BATCH}")
+        for name in ("max_context", "max_prefill_tokens", "draft_topk", "draft_tokens"):
+            if getattr(self, name) < 1:
+                raise EngineError(f"{name}={getattr(self, name)}: use a positive number")
+        for name in ("num_slots", "draft_steps"):
+            value = getattr(self, name)
+            if value is not None and value < 1:
+                raise EngineError(f"{name}={value}: use a positive number, or None for the default")
+
+    @property
+    def batch_sizes(self) -> tuple[int, ...]:
+        """Sizes that graphs are captured for: powers of two, and the largest batch."""
+        sizes = {1 << n for n in range(self.max_running_requests.bit_length())}
+        return tuple(sorted(size for size in sizes | {self.max_running_requests} if size <= self.max_running_requests))

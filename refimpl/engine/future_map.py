@@ -1,0 +1,121 @@
+"""``FutureMap``: what one step leaves on the device for the next, without the host in between.
+
+Source: sgl-project/sglang, ``managers/overlap_utils.py``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+
+from refimpl import device as devices
+from refimpl.fences import Fences, wait_publish_ready
+
+Shapes = Mapping[str, tuple[tuple[int, ...], torch.dtype]]
+"""By name: the shape of one row, and its type."""
+
+
+@dataclass(frozen=True)
+class RelayPayload:
+    """What the next step of the same requests starts from.
+
+    Args:
+        bonus_tokens: ``[bs]`` int64, the last token of each request: emitted, and not in the cache yet.
+        extras: by name, what the worker's draft needs besides, ``[bs, …]``.
+    """
+
+    bonus_tokens: torch.Tensor
+    extras: Mapping[str, torch.Tensor] = field(default_factory=dict)
+
+
+class FutureMap:
+    """Relay buffers with a row for each row of ``req_to_token``; row 0 is padding.
+
+    Two calls write it. ``publish`` is early: as soon as the new lengths exist, and with an event, since the schedule
+    stream reads them. ``stash`` is late and without an event: its readers run on the forward stream itself.
+
+    Args:
+        device: ``"cuda"`` or ``"sim"``.
+        rows: rows of ``req_to_token``, the padding row included.
+        extras: what the worker relays beside the token.
+        fences: what orders the readers.
+
+    Attributes:
+        output_tokens_buf: ``[rows]`` int64. Forward writes and reads it.
+        new_seq_lens_buf: ``[rows]`` int64. Forward writes it, schedule reads it.
+    """
+
+    def __init__(self, device: str, rows: int, extras: Shapes, fences: Fences) -> None:
+        dev = devices.get(device)
+        self.fences = fences
+        self.output_tokens_buf = torch.zeros(rows, dtype=torch.int64, device=device)
+        self.new_seq_lens_buf = torch.zeros(rows, dtype=torch.int64, device=device)
+        self.extras_buf = {
+            name: torch.zeros(rows, *shape, dtype=dtype, device=device) for name, (shape, dtype) in extras.items()
+        }
+        self.publish_ready: Any = None
+        self._new_event = dev.Event
+        self._dev = dev
+        self.fwd_prepare_d2h_stream = dev.Stream()
+        self.new_seq_lens_cpu_pinned = devices.pinned(rows, torch.int64, device)
+
+    def publish(self, future_indices: torch.Tensor, new_seq_lens: torch.Tensor) -> None:
+        """Relay the new lengths, and say so.
+
+        Args:
+            future_indices: ``[bs]`` int64, the requests' rows.
+            new_seq_lens: ``[bs]`` int64.
+
+        Order:
+            On ``forward_stream``, as early in the step as the lengths exist. The host does not block.
+        """
+        self.new_seq_lens_buf[future_indices] = new_seq_lens
+        if self.publish_ready is None:
+            self.publish_ready = self._new_event()
+        self.publish_ready.record()
+
+    def stash(self, future_indices: torch.Tensor, payload: RelayPayload) -> None:
+        """Relay tokens and draft state.
+
+        Order:
+            On ``forward_stream``, at the end of the step. No event: the readers come later on the same stream.
+        """
+        self.output_tokens_buf[future_indices] = payload.bonus_tokens
+        for name, rows in payload.extras.items():
+            self.extras_buf[name][future_indices] = rows
+
+    def resolve_seq_lens(self, future_indices: torch.Tensor) -> torch.Tensor:
+        """``[bs]`` int64: the lengths that the last step of these requests published.
+
+        Order:
+            On ``schedule_stream``, which waits for ``publish_ready``; the host does not block.
+        """
+        wait_publish_ready(self.fences.publish, self.publish_ready, self._dev.current_stream())
+        return self.new_seq_lens_buf.index_select(0, future_indices)
+
+    def resolve_seq_lens_cpu_blocking(self, rows: list[int]) -> list[int]:
+        """The same lengths on the host, for kernels whose planner runs there.
+
+        Order:
+            A private stream waits for ``publish_ready`` and copies; the host blocks for that stream alone. The
+            schedule stream, which waits for more than the publish, is not synchronized.
+        """
+        wait_publish_ready(self.fences.publish, self.publish_ready, self.fwd_prepare_d2h_stream)
+        with self._dev.stream(self.fwd_prepare_d2h_stream):
+            self.new_seq_lens_cpu_pinned.copy_(self.new_seq_lens_buf, non_blocking=True)
+        # Safe because: the host reads new_seq_lens_cpu_pinned after the private stream's copy.
+        self.fwd_prepare_d2h_stream.synchronize()
+        lengths: list[int] = self.new_seq_lens_cpu_pinned[rows].tolist()
+        return lengths
+
+    def resolve_forward_inputs(self, future_indices: torch.Tensor) -> RelayPayload:
+        """What the last step of these requests stashed.
+
+        Order:
+            On ``forward_stream``, where the stash was written: in order without a fence.
+        """
+        extras = {name: buf.index_select(0, future_indices) for name, buf in self.extras_buf.items()}
+        return RelayPayload(self.output_tokens_buf.index_select(0, future_indices), extras)

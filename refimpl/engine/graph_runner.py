@@ -1,0 +1,164 @@
+"""``DecodeCudaGraphRunner``: one kind of forward, captured once for each batch size, and replayed.
+
+Source: sgl-project/sglang, ``model_executor/cuda_graph_runner.py`` and its decode runner.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from refimpl import device as devices
+from refimpl.engine.decode_inputs import DecodeInputs
+from refimpl.engine.forward_batch import ForwardBatch
+from refimpl.engine.pools import ReqToTokenPool, SWATokenToKVPoolAllocator
+from refimpl.fences import ReadDone
+from refimpl.model import ops
+from refimpl.model.sampling import SamplingMode
+
+Outputs = dict[str, torch.Tensor]
+Body = Callable[[DecodeInputs, SamplingMode], Outputs]
+"""What is captured: reads the snapshot, returns tensors ``[bs, …]`` by name."""
+
+
+@dataclass(frozen=True)
+class GraphSettings:
+    """What all runners of an engine share.
+
+    Args:
+        device: ``"cuda"`` or ``"sim"``.
+        batch_sizes: sizes to capture, ascending; a batch runs in the next larger one.
+        forward_stream: where captures and replays run.
+        graph_pool: memory of the graphs' own; replays of one stream may share it.
+        read_done: where the end of the shared reads is recorded.
+    """
+
+    device: str
+    batch_sizes: tuple[int, ...]
+    forward_stream: Any
+    graph_pool: Any
+    read_done: ReadDone
+
+
+@dataclass(frozen=True)
+class _Captured:
+    graph: Any
+    outputs: Outputs
+
+
+class DecodeCudaGraphRunner:
+    """Captures ``body`` for each batch size; ``execute`` loads a batch and replays.
+
+    Args:
+        name: for messages.
+        settings: shared by the runners of an engine.
+        inputs: the static inputs; runners may share them, if one alone loads them.
+        body: what a step does.
+        req_to_token_pool: whose rows are copied into the snapshot.
+        swa: the map of the sliding layers; None without.
+
+    Attributes:
+        shared_read_done_event: the mailbox: set where this runner has read the shared tables for the last time in
+            this step, and taken by the scheduler's barrier.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        settings: GraphSettings,
+        inputs: DecodeInputs,
+        body: Body,
+        req_to_token_pool: ReqToTokenPool,
+        swa: SWATokenToKVPoolAllocator | None = None,
+    ) -> None:
+        self.name, self.settings, self.inputs, self.body = name, settings, inputs, body
+        self._dev = devices.get(settings.device)
+        self._pool, self._swa = req_to_token_pool, swa
+        self._captured: dict[tuple[int, SamplingMode], _Captured] = {}
+        self._read_done = self._dev.Event()
+        self.shared_read_done_event: Any = None
+
+    def capture_blocking(self, mode: SamplingMode) -> None:
+        """Captures the graphs of a mode, largest first; the host blocks until the device is idle."""
+        for size in reversed(self.settings.batch_sizes):
+            if (size, mode) not in self._captured:
+                self._captured[size, mode] = self._capture(size, mode)
+
+    def bucket(self, batch_size: int) -> int:
+        """The captured size that a batch runs in."""
+        return self.settings.batch_sizes[bisect_left(self.settings.batch_sizes, batch_size)]
+
+    def load_batch(self, batch: ForwardBatch, tokens: Mapping[str, torch.Tensor]) -> int:
+        """Copies the batch into the static inputs: its rows of ``req_to_token`` become the page table.
+
+        Args:
+            batch: whose rows and lengths.
+            tokens: what the step starts from, by the names of the inputs.
+
+        Returns:
+            The size of the graph to replay.
+
+        Order:
+            On ``forward_stream``; it reads ``req_to_token`` and ``full_to_swa``, which schedule writes.
+        """
+        bs, bucket, inputs = batch.batch_size, self.bucket(batch.batch_size), self.inputs
+        ops.load_rows(
+            self._pool.req_to_token,
+            batch.req_pool_indices,
+            batch.seq_lens,
+            inputs.req_pool_indices,
+            inputs.seq_lens,
+            inputs.page_table,
+            bucket,
+        )
+        if self._swa is not None and inputs.swa_page_table is not None:
+            inputs.swa_page_table[:bucket].copy_(self._swa.translate(inputs.page_table[:bucket]))
+        for name, rows in tokens.items():
+            inputs.tokens[name][:bs].copy_(rows)
+        return bucket
+
+    def execute(
+        self, batch: ForwardBatch, tokens: Mapping[str, torch.Tensor], publish_read_done: bool = False
+    ) -> Outputs:
+        """Loads the batch and replays its graph.
+
+        Args:
+            batch: what to run.
+            tokens: what it starts from.
+            publish_read_done: whether no later runner of this step reads the shared tables.
+
+        Returns:
+            Views of the graph's outputs for the batch's requests. They are overwritten by the next replay: whoever
+            reads them on another stream copies them first.
+
+        Order:
+            On ``forward_stream``; the host does not block, unless a mode is asked for that was not captured yet.
+        """
+        assert self._dev.current_stream() == self.settings.forward_stream, f"{self.name} runs on forward_stream"
+        bucket = self.load_batch(batch, tokens)
+        if publish_read_done and self.settings.read_done is ReadDone.PRE_REPLAY:
+            # The replay reads the snapshot alone.
+            self._read_done.record()
+            self.shared_read_done_event = self._read_done
+        return self.replay(bucket, batch)
+
+    def replay(self, bucket: int, batch: ForwardBatch) -> Outputs:
+        """Replays the graph of a size; its inputs are loaded."""
+        captured = self._captured[bucket, batch.mode]
+        captured.graph.replay()
+        return {name: rows[: batch.batch_size] for name, rows in captured.outputs.items()}
+
+    def _capture(self, size: int, mode: SamplingMode) -> _Captured:
+        inputs = self.inputs.first(size)
+        with self._dev.stream(self.settings.forward_stream):
+            # Once without a graph: kernels are compiled and libraries take their workspaces.
+            self.body(inputs, mode)
+        self._dev.synchronize()
+        graph = self._dev.CUDAGraph()
+        with self._dev.graph(graph, pool=self.settings.graph_pool, stream=self.settings.forward_stream):
+            outputs = self.body(inputs, mode)
+        return _Captured(graph, outputs)

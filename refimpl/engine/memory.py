@@ -1,0 +1,149 @@
+"""Rows and slots of requests: who gets them, how many ahead, and when they are free again.
+
+Everything here runs on ``schedule_stream`` while a forward may be in flight. The barrier behind ``run_batch`` orders
+its writes after that forward's reads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+
+from refimpl import device as devices
+from refimpl.engine.pools import ReqToTokenPool, SWATokenToKVPoolAllocator, TokenToKVPoolAllocator
+from refimpl.engine.request import Req
+from refimpl.engine.staging import Staging
+from refimpl.engine.streams import Streams
+
+BLOCKS_AHEAD = 2
+"""The host knows lengths one step late, and prepares one step ahead."""
+
+
+class CacheMemory:
+    """What requests hold of the cache.
+
+    Args:
+        device: ``"cuda"`` or ``"sim"``.
+        req_to_token_pool, allocator: rows and slots.
+        alloc_len: slots that one step writes behind the committed length, at most.
+        streams: the engine's.
+        plan_stream: whether ``req_to_token`` is written on the plan stream.
+        window: what sliding layers see; None without such layers.
+    """
+
+    def __init__(
+        self,
+        device: str,
+        req_to_token_pool: ReqToTokenPool,
+        allocator: TokenToKVPoolAllocator | SWATokenToKVPoolAllocator,
+        alloc_len: int,
+        streams: Streams,
+        plan_stream: bool,
+        window: int | None,
+    ) -> None:
+        self.req_to_token_pool, self.allocator = req_to_token_pool, allocator
+        self.num_slots = allocator.available()
+        self.reserve = BLOCKS_AHEAD * alloc_len
+        self.window = window
+        self._dev, self._streams, self._plan_stream = devices.get(device), streams, plan_stream
+
+    def needed(self, reqs: Sequence[Req]) -> int:
+        """Slots that the next step of these requests lacks."""
+        return sum(self._target(req) - req.kv_allocated_len for req in reqs)
+
+    def can_decode(self, reqs: Sequence[Req]) -> bool:
+        """Whether the slots are there."""
+        return self.needed(reqs) <= self.allocator.available()
+
+    def can_admit(self, req: Req, promised: int) -> bool:
+        """Whether a waiting request fits, beside what is promised to others."""
+        return len(req.fill_ids) + self.reserve + promised <= self.allocator.available()
+
+    def allocate(self, reqs: Sequence[Req], lens: Sequence[int], staging: Staging) -> torch.Tensor | None:
+        """Gives each request slots up to a length, and writes them into its row.
+
+        Args:
+            reqs: who.
+            lens: tokens that each has slots for afterwards; not less than now.
+            staging: through which rows and columns travel.
+
+        Returns:
+            ``[n]`` int32 slots in the order of the requests; None where nothing was lacking.
+
+        Order:
+            On ``schedule_stream``, or on ``plan_stream`` between a fork and a join. Behind the barrier: a row may have
+            belonged to a request whose forward is in flight.
+        """
+        spans = [(req.row, req.kv_allocated_len, end) for req, end in zip(reqs, lens, strict=True)]
+        total = sum(end - begin for _, begin, end in spans)
+        if total == 0:
+            return None
+        rows = [row for row, begin, end in spans for _ in range(end - begin)]
+        columns = [column for _, begin, end in spans for column in range(begin, end)]
+        if self._plan_stream:
+            # Safe because: plan writes req_to_token after schedule's barrier, which it inherits here.
+            self._streams.plan_stream.wait_stream(self._streams.schedule_stream)
+            with self._dev.stream(self._streams.plan_stream):
+                slots = self._assign(rows, columns, staging)
+            # Safe because: schedule, and behind it forward, reads req_to_token after plan wrote it.
+            self._streams.schedule_stream.wait_stream(self._streams.plan_stream)
+        else:
+            slots = self._assign(rows, columns, staging)
+        for req, end in zip(reqs, lens, strict=True):
+            req.kv_allocated_len = end
+        return slots
+
+    def prepare_for_decode(self, reqs: Sequence[Req], staging: Staging) -> torch.Tensor | None:
+        """Slots for two blocks behind what the host knows to be committed."""
+        return self.allocate(reqs, [self._target(req) for req in reqs], staging)
+
+    def take_row(self, req: Req) -> bool:
+        """Gives a request a row; False if none is free."""
+        rows = self.req_to_token_pool.alloc(1)
+        if rows is None:
+            return False
+        (req.req_pool_idx,) = rows
+        return True
+
+    def release(self, req: Req) -> None:
+        """Takes back a request's row and slots; a forward that still uses them may be in flight.
+
+        Order:
+            On ``schedule_stream``. The slots go to their next owner at once: its K and V are written on
+            ``forward_stream``, behind the redundant writes of this one.
+        """
+        n = req.kv_allocated_len
+        slots = self.req_to_token_pool.req_to_token[req.row, :n]
+        if isinstance(self.allocator, SWATokenToKVPoolAllocator):
+            self.allocator.free(slots, n, req.swa_evicted_len)
+        else:
+            self.allocator.free(slots, n)
+        self.req_to_token_pool.free(req.row)
+        req.req_pool_idx, req.kv_allocated_len, req.kv_committed_len, req.swa_evicted_len = None, 0, 0, 0
+
+    def maybe_evict_swa(self, req: Req) -> None:
+        """Frees the sliding layers' slots of tokens that no later query sees.
+
+        Order:
+            On ``schedule_stream``, while results are processed: the forward in flight has translated its page table
+            before the barrier.
+        """
+        if self.window is None or not isinstance(self.allocator, SWATokenToKVPoolAllocator):
+            return
+        # The forward in flight starts from at least the committed length, so it looks back no further than this.
+        end = req.kv_committed_len - self.window
+        if end > req.swa_evicted_len:
+            slots = self.req_to_token_pool.req_to_token[req.row, req.swa_evicted_len : end]
+            self.allocator.free_swa(slots, end - req.swa_evicted_len)
+            req.swa_evicted_len = end
+
+    def _target(self, req: Req) -> int:
+        return max(req.kv_allocated_len, req.kv_committed_len + self.reserve)
+
+    def _assign(self, rows: list[int], columns: list[int], staging: Staging) -> torch.Tensor:
+        slots = self.allocator.alloc(len(rows))
+        assert slots is not None, "the scheduler retracts before slots run out"
+        where = staging.upload(rows + columns).view(2, -1)
+        self.req_to_token_pool.req_to_token[where[0], where[1]] = slots
+        return slots

@@ -1,0 +1,125 @@
+"""A request: what was asked for, what came out so far, and which cache it holds."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from refimpl.engine.errors import EngineError
+
+SEEDS = 2**31
+
+
+@dataclass(frozen=True)
+class SamplingParams:
+    """How tokens are chosen.
+
+    Args:
+        temperature: 0 takes the likeliest token (greedy).
+        top_k: sample among this many likeliest tokens; 0 for all.
+        top_p: then among the likeliest that hold this much probability.
+        max_new_tokens: at most this many.
+        seed: of this request's draws; they depend on it and on the position, on nothing else.
+        ignore_eos: go on after the end-of-text token.
+
+    Raises:
+        EngineError: a value that means nothing.
+    """
+
+    temperature: float = 0.0
+    top_k: int = 0
+    top_p: float = 1.0
+    max_new_tokens: int = 64
+    seed: int = 0
+    ignore_eos: bool = False
+
+    def __post_init__(self) -> None:
+        if not (math.isfinite(self.temperature) and self.temperature >= 0):
+            raise EngineError(f"temperature={self.temperature}: use 0 (greedy) or a positive number")
+        if self.top_k < 0:
+            raise EngineError(f"top_k={self.top_k}: use 0 (all tokens) or how many to choose among")
+        if not 0 < self.top_p <= 1:
+            raise EngineError(f"top_p={self.top_p}: use a number above 0, up to 1")
+        if self.max_new_tokens < 1:
+            raise EngineError(f"max_new_tokens={self.max_new_tokens}: ask for at least one token")
+        if not 0 <= self.seed < SEEDS:
+            raise EngineError(f"seed={self.seed}: use 0 to {SEEDS - 1}")
+
+    @property
+    def greedy(self) -> bool:
+        return self.temperature == 0
+
+    @property
+    def filtered(self) -> bool:
+        """Whether top-k or top-p leaves tokens out."""
+        return not self.greedy and (self.top_k > 0 or self.top_p < 1)
+
+
+class FinishReason(StrEnum):
+    """Why a request ended: the end-of-text token, its length, or its caller."""
+
+    STOP = "stop"
+    LENGTH = "length"
+    ABORT = "abort"
+
+
+@dataclass(eq=False)
+class Req:
+    """One request on its way through the scheduler. The host alone reads and writes it.
+
+    Args:
+        rid: its number.
+        prompt_ids: its prompt.
+        params: how to sample.
+
+    Attributes:
+        output_ids: tokens that have reached the host.
+        req_pool_idx: its row of ``req_to_token``; None while it waits.
+        kv_committed_len: tokens whose KV is written, as far as the host knows: one step late.
+        kv_allocated_len: tokens that it has slots for.
+        swa_evicted_len: tokens whose slots in the sliding window's pool are free again.
+        epoch: how often it was retracted; results of an earlier epoch are not its own.
+        accept_lens: how often a verify emitted how many tokens.
+    """
+
+    rid: int
+    prompt_ids: list[int]
+    params: SamplingParams
+    output_ids: list[int] = field(default_factory=list)
+    req_pool_idx: int | None = None
+    kv_committed_len: int = 0
+    kv_allocated_len: int = 0
+    swa_evicted_len: int = 0
+    epoch: int = 0
+    finish_reason: FinishReason | None = None
+    accept_lens: Counter[int] = field(default_factory=Counter)
+
+    def finished(self) -> bool:
+        return self.finish_reason is not None
+
+    @property
+    def fill_ids(self) -> list[int]:
+        """What a prefill runs over: the prompt, and after a retraction the output so far too."""
+        return self.prompt_ids + self.output_ids
+
+    @property
+    def row(self) -> int:
+        """Its row of ``req_to_token``."""
+        assert self.req_pool_idx is not None, f"request {self.rid} holds no row of req_to_token"
+        return self.req_pool_idx
+
+    def accept(self, tokens: list[int], eos_token_id: int) -> list[int]:
+        """Appends tokens until the request ends, and returns those that it took."""
+        taken: list[int] = []
+        for token in tokens:
+            taken.append(token)
+            self.output_ids.append(token)
+            if token == eos_token_id and not self.params.ignore_eos:
+                self.finish_reason = FinishReason.STOP
+            elif len(self.output_ids) >= self.params.max_new_tokens:
+                self.finish_reason = FinishReason.LENGTH
+            if self.finished():
+                break
+        return taken

@@ -1,0 +1,338 @@
+"""The scheduler: which requests step next, in which order the streams get their work, and when results are read.
+
+Both loops have SGLang's order, so that the two can be read side by side. Left out: prefix cache, chunked prefill,
+grammars with their delayed sampling, tensor parallelism, disaggregation.
+
+Source: sgl-project/sglang, ``managers/scheduler.py``.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, ExitStack
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import torch
+
+from refimpl import device as devices
+from refimpl.engine.batch import LaunchedBatch, ScheduleBatch
+from refimpl.engine.config import EngineConfig
+from refimpl.engine.forward_batch import ForwardBatch, ForwardResult
+from refimpl.engine.forward_mode import ForwardMode
+from refimpl.engine.future_map import FutureMap
+from refimpl.engine.memory import CacheMemory
+from refimpl.engine.prefill import upload_prompts
+from refimpl.engine.request import FinishReason, Req
+from refimpl.engine.results import ResultRing
+from refimpl.engine.sampling_table import SamplingTable, sampling_mode
+from refimpl.engine.staging import DEPTH, Staging
+from refimpl.engine.streams import Streams
+from refimpl.engine.workers.base import Worker
+from refimpl.fences import apply_war_barrier
+
+
+@dataclass(frozen=True)
+class Output:
+    """What a step brought a request.
+
+    Args:
+        rid: the request.
+        token_ids: its new tokens.
+        finish_reason: why it ended; None while it runs.
+    """
+
+    rid: int
+    token_ids: list[int]
+    finish_reason: FinishReason | None
+
+
+class Scheduler:
+    """Runs requests to their end.
+
+    Args:
+        device: ``"cuda"`` or ``"sim"``.
+        config: of the engine.
+        streams: the engine's.
+        worker: how a step decodes.
+        memory: rows and slots.
+        future_map: what steps leave for each other on the device.
+        sampling: parameters of the running requests.
+        eos_token_id: ends a text.
+    """
+
+    def __init__(
+        self,
+        device: str,
+        config: EngineConfig,
+        streams: Streams,
+        worker: Worker,
+        memory: CacheMemory,
+        future_map: FutureMap,
+        sampling: SamplingTable,
+        eos_token_id: int,
+    ) -> None:
+        self.device, self.config, self.streams, self.worker = device, config, streams, worker
+        self.memory, self.future_map, self.sampling, self.eos_token_id = memory, future_map, sampling, eos_token_id
+        self._dev = devices.get(device)
+        self.schedule_stream, self.forward_stream = streams.schedule_stream, streams.forward_stream
+        self.results = ResultRing(device, streams, config.max_running_requests, worker.block + 1)
+        # Each of a step's uploads has room in it: prompts with their positions, and rows and columns of new slots.
+        most = max(config.max_prefill_tokens, config.max_context)
+        rows = 2 * memory.reserve + 8
+        self.ints = Staging(device, torch.int64, 4 * most + rows * (config.max_running_requests + 1))
+        self.floats = Staging(device, torch.float32, 2 * config.max_running_requests)
+        self.inbox: deque[Req] = deque()
+        self.waiting_queue: deque[Req] = deque()
+        self.running_batch = ScheduleBatch(ForwardMode.DECODE, [])
+        self.last_batch: ScheduleBatch | None = None
+        self.result_queue: deque[tuple[LaunchedBatch, ForwardResult]] = deque()
+        self.batch_record_buf: list[object] = [None] * DEPTH
+        self.forward_ct = 0
+        self.num_retracted = 0
+        self._outputs: list[Output] = []
+
+    # The loops
+
+    def event_loop_normal(self) -> Iterator[list[Output]]:
+        """One step at a time, each read before the next is prepared. Yields what each turn brought."""
+        while self.has_work():
+            with self._turn():
+                self.process_input_requests(self.recv_requests())
+
+                batch = self.get_next_batch_to_run()
+                if batch:
+                    result = self.run_batch(batch)
+                    self.process_batch_result_blocking(batch.copy(), result)
+                else:
+                    self.on_idle()
+
+                self.last_batch = batch
+            yield self._take_outputs()
+
+    def event_loop_overlap(self) -> Iterator[list[Output]]:
+        """Step N+1 is prepared while step N runs; results are read one step late. Yields what each turn brought."""
+        while self.has_work():
+            with self._turn():
+                self.process_input_requests(self.recv_requests())
+
+                batch = self.get_next_batch_to_run()
+                disable_overlap_for_batch = self.is_disable_overlap_for_batch(batch)
+
+                if disable_overlap_for_batch:
+                    self.pop_and_process_blocking()
+
+                if batch:
+                    result = self.run_batch(batch)
+                    # Result processing, too, comes behind this forward's reads of the shared tables.
+                    self._apply_war_barrier()
+                    self.result_queue.append((batch.copy(), result))
+
+                if self.last_batch:
+                    if not disable_overlap_for_batch:
+                        self.pop_and_process_blocking()
+                elif batch is None:
+                    self.on_idle()
+
+                self.last_batch = batch
+            yield self._take_outputs()
+
+    def is_disable_overlap_for_batch(self, batch: ScheduleBatch | None) -> bool:
+        """Whether the last results are read before this batch is launched: of two prefills in a row, if so asked."""
+        return (
+            self.config.disable_consecutive_prefill_overlap
+            and batch is not None
+            and batch.forward_mode.is_extend()
+            and self.last_batch is not None
+            and self.last_batch.forward_mode.is_extend()
+        )
+
+    def pop_and_process_blocking(self) -> None:
+        """The oldest results not yet read."""
+        launched, result = self.result_queue.popleft()
+        self.process_batch_result_blocking(launched, result)
+
+    # Requests
+
+    def has_work(self) -> bool:
+        """Whether a turn would do anything."""
+        return bool(
+            self.inbox or self.waiting_queue or self.last_batch or self.result_queue or not self.running_batch.is_empty()
+        )
+
+    def recv_requests(self) -> list[Req]:
+        """Requests that have arrived since the last turn."""
+        arrived = list(self.inbox)
+        self.inbox.clear()
+        return arrived
+
+    def process_input_requests(self, reqs: list[Req]) -> None:
+        """New requests wait for their prefill."""
+        self.waiting_queue.extend(reqs)
+
+    def abort(self, req: Req) -> None:
+        """Ends a request wherever it is; a forward that still runs it is redundant. Between turns only."""
+        if req.finished():
+            return
+        req.finish_reason = FinishReason.ABORT
+        if req.req_pool_idx is not None:
+            with self._turn():
+                self.memory.release(req)
+        self.inbox = deque(r for r in self.inbox if r is not req)
+        self.waiting_queue = deque(r for r in self.waiting_queue if r is not req)
+        self._outputs.append(Output(req.rid, [], req.finish_reason))
+
+    # Batches
+
+    def get_next_batch_to_run(self) -> ScheduleBatch | None:
+        """A prefill of waiting requests if some fit, else a decode of the running ones."""
+        if self.last_batch and self.last_batch.forward_mode.is_extend():
+            self.last_batch.filter_batch()
+            self.running_batch.merge_batch(self.last_batch)
+        new_batch = self.get_new_batch_prefill()
+        if new_batch is not None:
+            return new_batch
+        if self.running_batch.is_empty():
+            return None
+        self.update_running_batch(self.running_batch)
+        return None if self.running_batch.is_empty() else self.running_batch
+
+    def get_new_batch_prefill(self) -> ScheduleBatch | None:
+        """Takes requests off the queue, in order, as long as rows, slots and the prefill's size allow."""
+        self.running_batch.filter_batch()
+        reqs: list[Req] = []
+        tokens = promised = 0
+        while self.waiting_queue and self.running_batch.batch_size() + len(reqs) < self.config.max_running_requests:
+            req = self.waiting_queue[0]
+            tokens += len(req.fill_ids)
+            if reqs and tokens > self.config.max_prefill_tokens:
+                break
+            if not self.memory.can_admit(req, promised) or not self.memory.take_row(req):
+                break
+            promised += len(req.fill_ids) + self.memory.reserve
+            reqs.append(self.waiting_queue.popleft())
+        return self.prepare_for_extend(reqs) if reqs else None
+
+    def prepare_for_extend(self, reqs: list[Req]) -> ScheduleBatch:
+        """Slots and rows for the prompts, and the prompts themselves to the device. On ``schedule_stream``."""
+        lens = [len(req.fill_ids) for req in reqs]
+        slots = self.memory.allocate(reqs, lens, self.ints)
+        assert slots is not None, "a prompt has tokens"
+        extend, seq_lens = upload_prompts(reqs, slots, self.ints)
+        for req, length in zip(reqs, lens, strict=True):
+            req.kv_committed_len = length
+        return ScheduleBatch(ForwardMode.EXTEND, reqs, extend=extend, seq_lens=seq_lens)
+
+    def update_running_batch(self, batch: ScheduleBatch) -> None:
+        """Drops what ended, retracts what no longer fits, and reserves the slots of the next step."""
+        batch.filter_batch()
+        while not self.memory.can_decode(batch.reqs):
+            self.retract_decode(batch)
+        if not batch.is_empty():
+            self.prepare_for_decode(batch)
+
+    def retract_decode(self, batch: ScheduleBatch) -> None:
+        """Sends the request with the least output back to wait; its prefill will run over that output too.
+
+        A forward of it may be in flight: its tokens do not count, and its slots are free at once.
+        """
+        victim = min(batch.reqs, key=lambda req: (len(req.output_ids), -len(req.prompt_ids)))
+        assert batch.batch_size() > 1, f"request {victim.rid} alone does not fit, which was checked when it came"
+        self.memory.release(victim)
+        victim.epoch += 1
+        self.num_retracted += 1
+        self.waiting_queue.appendleft(victim)
+        batch.filter_batch()
+
+    def prepare_for_decode(self, batch: ScheduleBatch) -> None:
+        """Slots for two blocks ahead: what is committed is known one step late. On ``schedule_stream``."""
+        self.memory.prepare_for_decode(batch.reqs, self.ints)
+
+    # Steps
+
+    def run_batch(self, batch: ScheduleBatch) -> ForwardResult:
+        """Queues one forward behind its preparation, and the copy of its results behind it; the host does not block."""
+        self.forward_ct += 1
+        mode = sampling_mode(batch.reqs)
+        self.worker.capture_blocking(mode)
+        future_indices = batch.upload_rows(self.ints)
+        seq_lens = batch.seq_lens if batch.extend is not None else self.future_map.resolve_seq_lens(future_indices)
+        assert seq_lens is not None, "a prefill brings its lengths along"
+
+        # Safe because: forward reads what schedule prepared after it was written.
+        self.forward_stream.wait_stream(self.schedule_stream)
+        with self._dev.stream(self.forward_stream):
+            relay = None
+            if batch.extend is None:
+                relay = self.future_map.resolve_forward_inputs(future_indices)
+            else:
+                params = [req.params for req in batch.reqs]
+                self.sampling.write(future_indices, params, self.ints, self.floats)
+            forward_batch = ForwardBatch(
+                batch.forward_mode, future_indices, seq_lens, mode, relay, batch.extend, self._seq_lens_cpu(batch)
+            )
+            on_publish = partial(self.future_map.publish, future_indices)
+            result = self.worker.forward_batch_generation(forward_batch, on_publish)
+            self.future_map.stash(future_indices, result.relay)
+            self.results.copy_to_cpu(result, self.forward_ct)
+
+        # Schedule allocated these and forward reads them: they live until the host has read this step's results.
+        self.batch_record_buf[self.forward_ct % DEPTH] = (forward_batch, result)
+        self.ints.next_step()
+        self.floats.next_step()
+        return result
+
+    def _apply_war_barrier(self) -> None:
+        """What schedule writes from here on comes after this forward's last read of the shared tables."""
+        runner = self.worker.last_shared_read_runner
+        # Taken and cleared: a forward that publishes nothing must not be fenced by an older one's event.
+        read_done, runner.shared_read_done_event = runner.shared_read_done_event, None
+        apply_war_barrier(self.config.fences.war_barrier, read_done, self.schedule_stream, self.forward_stream)
+
+    def process_batch_result_blocking(self, launched: LaunchedBatch, result: ForwardResult) -> None:
+        """Takes the tokens of a step, and gives back what ended requests held; blocks until they are copied."""
+        # Safe because: the host reads packed_cpu after copy_done.
+        result.copy_done.synchronize()
+        assert result.packed_cpu is not None, "the copy was queued when the step was launched"
+        for req, epoch, row in zip(launched.reqs, launched.epochs, result.packed_cpu.tolist(), strict=True):
+            # A request that ended or was retracted meanwhile had this forward for nothing.
+            if not req.finished() and req.epoch == epoch:
+                self._take_tokens(req, row[: row[-1]], launched.forward_mode)
+
+    def on_idle(self) -> None:
+        """Nothing runs: every row and slot must be back."""
+        slots, rows = self.memory.allocator, self.memory.req_to_token_pool
+        if not self.waiting_queue:
+            assert rows.available() == rows.rows, f"{rows.rows - rows.available()} rows are not back"
+            assert slots.available() == self.memory.num_slots, f"{self.memory.num_slots - slots.available()} slots leak"
+
+    def _take_tokens(self, req: Req, tokens: list[int], forward_mode: ForwardMode) -> None:
+        if not forward_mode.is_extend():
+            req.kv_committed_len += len(tokens)
+            req.accept_lens[len(tokens)] += 1
+        taken = req.accept(tokens, self.eos_token_id)
+        self._outputs.append(Output(req.rid, taken, req.finish_reason))
+        if req.finished():
+            self.memory.release(req)
+        else:
+            self.memory.maybe_evict_swa(req)
+
+    def _seq_lens_cpu(self, batch: ScheduleBatch) -> tuple[int, ...] | None:
+        if not self.config.needs_cpu_seq_lens:
+            return None
+        if batch.extend is not None:
+            return batch.extend.lens
+        return tuple(self.future_map.resolve_seq_lens_cpu_blocking([req.row for req in batch.reqs]))
+
+    def _take_outputs(self) -> list[Output]:
+        outputs, self._outputs = self._outputs, []
+        return outputs
+
+    def _turn(self) -> AbstractContextManager[Any]:
+        """What schedules runs on ``schedule_stream``, and keeps no history for gradients."""
+        stack = ExitStack()
+        stack.enter_context(torch.inference_mode())
+        stack.enter_context(self._dev.stream(self.schedule_stream))
+        return stack

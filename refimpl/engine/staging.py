@@ -1,0 +1,45 @@
+"""Pinned memory through which the host hands numbers to the device, two steps deep."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+
+from refimpl import device as devices
+
+DEPTH = 2
+"""While step N+1 is prepared, the copies of step N may still be pending; those of step N-1 are done."""
+
+
+class Staging:
+    """Uploads of small host arrays without blocking the host and without allocating pinned memory a step.
+
+    Args:
+        device: where to.
+        dtype: of the numbers.
+        capacity: numbers that one step uploads, at most.
+
+    Order:
+        ``upload`` copies on the current stream. ``next_step`` hands out the half that step N-1 used. Safe because: the
+        host has synchronized with ``copy_done`` of step N-1, which comes after its forward, which waited for the
+        uploads of that step.
+    """
+
+    def __init__(self, device: str, dtype: torch.dtype, capacity: int) -> None:
+        self.device = device
+        self._halves = [devices.pinned(capacity, dtype, device) for _ in range(DEPTH)]
+        self._half, self._used = 0, 0
+
+    def next_step(self) -> None:
+        """Turn to the other half; what it held has been copied."""
+        self._half, self._used = (self._half + 1) % DEPTH, 0
+
+    def upload(self, numbers: Sequence[float] | torch.Tensor) -> torch.Tensor:
+        """A new device tensor with these numbers, copied on the current stream; the host does not block."""
+        source = torch.as_tensor(numbers)
+        begin, self._used = self._used, self._used + source.numel()
+        assert self._used <= self._halves[0].numel(), "a step uploads more numbers than its staging holds"
+        staged = self._halves[self._half][begin : self._used]
+        staged.copy_(source)
+        return staged.to(self.device, non_blocking=True)

@@ -1,0 +1,160 @@
+"""What moves rows without arithmetic: keys and values into the cache, a batch into a graph's buffers, slots into rows."""
+
+from __future__ import annotations
+
+import triton
+import triton.language as tl
+from torch import Tensor
+from triton.language.extra.cuda import gdc_launch_dependents, gdc_wait
+
+from refimpl.model.ops.triton_launch import dependent, power_of_two
+
+ENTRIES_A_PROGRAM = 1024
+
+
+@triton.jit
+def _store_kv(
+    k: tl.tensor,
+    v: tl.tensor,
+    k_cache: tl.tensor,
+    v_cache: tl.tensor,
+    slots: tl.tensor,
+    k_stride: tl.tensor,
+    v_stride: tl.tensor,
+    k_cache_stride: tl.tensor,
+    v_cache_stride: tl.tensor,
+    width: tl.tensor,
+    BLOCK: tl.constexpr,
+    DEPENDENT: tl.constexpr,
+) -> None:
+    token = tl.program_id(0).to(tl.int64)
+    at = tl.arange(0, BLOCK)
+    inside = at < width
+    if DEPENDENT:
+        gdc_launch_dependents()
+        gdc_wait()
+    slot = tl.load(slots + token).to(tl.int64)
+    tl.store(k_cache + slot * k_cache_stride + at, tl.load(k + token * k_stride + at, mask=inside), mask=inside)
+    tl.store(v_cache + slot * v_cache_stride + at, tl.load(v + token * v_stride + at, mask=inside), mask=inside)
+
+
+@triton.jit
+def _load_rows(
+    req_to_token: tl.tensor,
+    req_pool_indices: tl.tensor,
+    seq_lens: tl.tensor,
+    out_indices: tl.tensor,
+    out_seq_lens: tl.tensor,
+    out_page_table: tl.tensor,
+    bs: tl.tensor,
+    width: tl.tensor,
+    from_stride: tl.tensor,
+    to_stride: tl.tensor,
+    BLOCK: tl.constexpr,
+    DEPENDENT: tl.constexpr,
+) -> None:
+    i = tl.program_id(0)
+    if DEPENDENT:
+        gdc_launch_dependents()
+        gdc_wait()
+    # A row past the batch reads row 0, the padding row, and has no length.
+    row = tl.load(req_pool_indices + i, mask=i < bs, other=0).to(tl.int64)
+    if tl.program_id(1) == 0:
+        tl.store(out_indices + i, row)
+        tl.store(out_seq_lens + i, tl.load(seq_lens + i, mask=i < bs, other=0))
+    at = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
+    inside = at < width
+    entries = tl.load(req_to_token + row * from_stride + at, mask=inside)
+    tl.store(out_page_table + i.to(tl.int64) * to_stride + at, entries, mask=inside)
+
+
+@triton.jit
+def _assign_rows(
+    req_to_token: tl.tensor,
+    rows: tl.tensor,
+    starts: tl.tensor,
+    lens: tl.tensor,
+    slots: tl.tensor,
+    stride: tl.tensor,
+    BLOCK_REQUESTS: tl.constexpr,
+    BLOCK: tl.constexpr,
+    DEPENDENT: tl.constexpr,
+) -> None:
+    i = tl.program_id(0)
+    request = tl.arange(0, BLOCK_REQUESTS)
+    if DEPENDENT:
+        gdc_launch_dependents()
+        gdc_wait()
+    first = tl.sum(tl.load(lens + request, mask=request < i, other=0).to(tl.int64), 0)
+    at = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
+    inside = at < tl.load(lens + i)
+    row = tl.load(rows + i).to(tl.int64)
+    entries = req_to_token + row * stride + tl.load(starts + i) + at
+    tl.store(entries, tl.load(slots + first + at, mask=inside), mask=inside)
+
+
+def store_kv(k: Tensor, v: Tensor, k_cache: Tensor, v_cache: Tensor, slots: Tensor) -> None:
+    """`refimpl.model.ops.store_kv` on CUDA."""
+    k, v = k.flatten(1), v.flatten(1)
+    tokens, width = k.shape
+    if tokens:
+        _store_kv[(tokens,)](
+            k,
+            v,
+            k_cache,
+            v_cache,
+            slots,
+            k.stride(0),
+            v.stride(0),
+            k_cache.stride(0),
+            v_cache.stride(0),
+            width,
+            BLOCK=power_of_two(width),
+            **dependent(k.device),
+        )
+
+
+def load_rows(
+    req_to_token: Tensor,
+    req_pool_indices: Tensor,
+    seq_lens: Tensor,
+    out_indices: Tensor,
+    out_seq_lens: Tensor,
+    out_page_table: Tensor,
+    bucket: int,
+) -> None:
+    """`refimpl.model.ops.load_rows` on CUDA."""
+    width = out_page_table.shape[1]
+    block = min(ENTRIES_A_PROGRAM, power_of_two(width))
+    _load_rows[(bucket, triton.cdiv(width, block))](
+        req_to_token,
+        req_pool_indices,
+        seq_lens,
+        out_indices,
+        out_seq_lens,
+        out_page_table,
+        req_pool_indices.shape[0],
+        width,
+        req_to_token.stride(0),
+        out_page_table.stride(0),
+        BLOCK=block,
+        **dependent(req_to_token.device),
+    )
+
+
+def assign_rows(req_to_token: Tensor, rows: Tensor, starts: Tensor, lens: Tensor, slots: Tensor, max_len: int) -> None:
+    """`refimpl.model.ops.assign_rows` on CUDA."""
+    requests = rows.shape[0]
+    if requests and max_len:
+        block = min(ENTRIES_A_PROGRAM, power_of_two(max_len))
+        _assign_rows[(requests, triton.cdiv(max_len, block))](
+            req_to_token,
+            rows,
+            starts,
+            lens,
+            slots,
+            req_to_token.stride(0),
+            BLOCK_REQUESTS=power_of_two(requests),
+            BLOCK=block,
+            **dependent(req_to_token.device),
+        )

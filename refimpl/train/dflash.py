@@ -1,0 +1,90 @@
+"""DFLASH's loss: many anchors a row, each with its block of masks, all of them in one forward."""
+
+import torch
+from torch import Tensor, nn
+
+from refimpl.model.dflash import DFlash
+from refimpl.model.qwen3 import Qwen3
+from refimpl.train.distill import cross_entropy, teach
+
+GAMMA = {16: 7.0, 8: 4.0}
+"""By block size: over how many slots the weight of a slot falls to 1/e of the first's."""
+FIRST_ANCHOR = 8
+"""An anchor with fewer tokens before it is no case that is served."""
+
+
+class BlockAttention:
+    """What a block sees: the context strictly before its anchor, and all of itself, but no other block.
+
+    Args:
+        context: K and V of the row's tokens for each layer, ``[b, S, kv_heads, hd]``.
+        visible: ``[b, 1, N * B, S + N * B]`` bool (`block_mask`).
+    """
+
+    def __init__(self, context: list[tuple[Tensor, Tensor]], visible: Tensor) -> None:
+        """Holds both."""
+        self._context, self._visible = context, visible
+
+    def __call__(self, layer: int, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+        """All blocks of a row at once: ``q`` ``[b, N * B, heads, hd]``; as `AttentionBackend`."""
+        before_k, before_v = self._context[layer]
+        keys, values = torch.cat([before_k.to(k.dtype), k], 1), torch.cat([before_v.to(v.dtype), v], 1)
+        groups = q.shape[2] // k.shape[2]
+        out = nn.functional.scaled_dot_product_attention(
+            q.transpose(1, 2),
+            keys.repeat_interleave(groups, 2).transpose(1, 2),
+            values.repeat_interleave(groups, 2).transpose(1, 2),
+            attn_mask=self._visible,
+        )
+        return out.transpose(1, 2)
+
+
+def block_mask(anchors: Tensor, context_length: int, block_size: int) -> Tensor:
+    """Which of ``[context, blocks]`` each block slot sees, for ``anchors`` ``[b, N]``: ``[b, 1, N * B, S + N * B]``."""
+    rows, blocks = anchors.shape
+    owner = torch.arange(blocks, device=anchors.device).repeat_interleave(block_size)
+    own = (owner[:, None] == owner[None, :]).expand(rows, -1, -1)
+    before = torch.arange(context_length, device=anchors.device) < anchors[:, :, None]
+    return torch.cat([before.repeat_interleave(block_size, 1), own], -1)[:, None]
+
+
+def block_logits(draft: DFlash, features: Tensor, tokens: Tensor, anchors: Tensor) -> Tensor:
+    """Logits of every block's slots, ``[b, N, B, V]``: slot k of an anchor at n scores the token of position n + k.
+
+    Args:
+        draft: the draft.
+        features: of the target ``[b, S, n * d]``.
+        tokens: ``[b, S]``.
+        anchors: positions ``[b, N]``.
+    """
+    rows, length = tokens.shape
+    size = draft.config.block_size
+    context = draft.context(features)
+    at = torch.arange(length, device=tokens.device).expand(rows, -1)
+    context_kv = [draft.context_kv(layer, context, at) for layer in range(draft.config.num_hidden_layers)]
+    positions = (anchors[:, :, None] + torch.arange(size, device=tokens.device)).flatten(1)
+    blocks = draft.block(tokens.gather(1, anchors)).flatten(1)
+    attention = BlockAttention(context_kv, block_mask(anchors, length, size))
+    return draft.logits(draft(blocks, positions, attention)).unflatten(1, (-1, size))
+
+
+def draw_anchors(rows: int, length: int, block_size: int, anchors: int, device: torch.device) -> Tensor:
+    """Distinct anchors with a whole block of text after each, ``[rows, anchors]``."""
+    choices = length - block_size + 1 - FIRST_ANCHOR
+    if choices < anchors:
+        raise ValueError(f"rows of {length} tokens have room for {choices} anchors, not {anchors}: take fewer")
+    return torch.rand(rows, choices, device=device).topk(anchors, dim=1).indices + FIRST_ANCHOR
+
+
+def loss(draft: DFlash, target: Qwen3, tokens: Tensor, anchors: Tensor, hard_share: float) -> Tensor:
+    """Mean over anchors and slots, later slots weighing less; ``tokens`` ``[b, S]``, ``anchors`` ``[b, N]``."""
+    size = draft.config.block_size
+    teacher, features = teach(target, tokens, draft.config.feature_layers)
+    slots = torch.arange(1, size, device=tokens.device)
+    at = (anchors[:, :, None] + slots).flatten(1)
+    labels = tokens.gather(1, at)
+    rows = torch.arange(tokens.shape[0], device=tokens.device)[:, None]
+    logits = block_logits(draft, features, tokens, anchors)[:, :, 1:].flatten(1, 2)
+    each = cross_entropy(logits, teacher[rows, at - 1], labels, hard_share).unflatten(1, (-1, size - 1))
+    weights = torch.exp(-(slots - 1) / GAMMA.get(size, size / 2))
+    return (each.mean((0, 1)) * weights).sum() / weights.sum()
