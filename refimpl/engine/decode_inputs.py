@@ -33,7 +33,11 @@ class DecodeInputs:
 
     @classmethod
     def allocate(
-        cls, device: str, max_batch: int, width: int, tokens: Mapping[str, tuple[tuple[int, ...], torch.dtype]],
+        cls,
+        device: str,
+        max_batch: int,
+        width: int,
+        tokens: Mapping[str, tuple[tuple[int, ...], torch.dtype]],
         window: int | None = None,
     ) -> DecodeInputs:
         """Zeroed memory for the largest batch: a graph of any size uses its first rows."""

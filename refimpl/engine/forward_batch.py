@@ -85,3 +85,8 @@ class ForwardResult:
 def pack(tokens: torch.Tensor, counts: torch.Tensor) -> torch.Tensor:
     """``[bs, block]`` tokens and ``[bs]`` counts in one ``[bs, block + 1]`` int32: one copy to the host a step."""
     return torch.cat([tokens, counts[:, None].to(tokens.dtype)], dim=1).int()
+
+
+def pack_first(tokens: torch.Tensor, block: int) -> torch.Tensor:
+    """A prefill's ``[bs]`` tokens, one a request, packed like a step's."""
+    return pack(torch.nn.functional.pad(tokens[:, None], (0, block - 1)), torch.ones_like(tokens))

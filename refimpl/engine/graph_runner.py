@@ -92,15 +92,12 @@ class DecodeCudaGraphRunner:
         """The captured size that a batch runs in."""
         return self.settings.batch_sizes[bisect_left(self.settings.batch_sizes, batch_size)]
 
-    def load_batch(self, batch: ForwardBatch, tokens: Mapping[str, torch.Tensor]) -> int:
+    def load_batch(self, batch: ForwardBatch, tokens: Mapping[str, torch.Tensor]) -> None:
         """Copies the batch into the static inputs: its rows of ``req_to_token`` become the page table.
 
         Args:
             batch: whose rows and lengths.
             tokens: what the step starts from, by the names of the inputs.
-
-        Returns:
-            The size of the graph to replay.
 
         Order:
             On ``forward_stream``; it reads ``req_to_token`` and ``full_to_swa``, which schedule writes.
@@ -119,7 +116,6 @@ class DecodeCudaGraphRunner:
             inputs.swa_page_table[:bucket].copy_(self._swa.translate(inputs.page_table[:bucket]))
         for name, rows in tokens.items():
             inputs.tokens[name][:bs].copy_(rows)
-        return bucket
 
     def execute(
         self, batch: ForwardBatch, tokens: Mapping[str, torch.Tensor], publish_read_done: bool = False
@@ -139,16 +135,20 @@ class DecodeCudaGraphRunner:
             On ``forward_stream``; the host does not block, unless a mode is asked for that was not captured yet.
         """
         assert self._dev.current_stream() == self.settings.forward_stream, f"{self.name} runs on forward_stream"
-        bucket = self.load_batch(batch, tokens)
+        self.load_batch(batch, tokens)
         if publish_read_done and self.settings.read_done is ReadDone.PRE_REPLAY:
             # The replay reads the snapshot alone.
             self._read_done.record()
             self.shared_read_done_event = self._read_done
-        return self.replay(bucket, batch)
+        return self.replay(batch)
 
-    def replay(self, bucket: int, batch: ForwardBatch) -> Outputs:
-        """Replays the graph of a size; its inputs are loaded."""
-        captured = self._captured[bucket, batch.mode]
+    def outputs_of(self, size: int, mode: SamplingMode) -> Outputs:
+        """The outputs of a captured graph: the graph of a later runner may read them where they lie."""
+        return self._captured[size, mode].outputs
+
+    def replay(self, batch: ForwardBatch) -> Outputs:
+        """Replays the graph of the batch's size on what is loaded: by this runner, or by one that shares its inputs."""
+        captured = self._captured[self.bucket(batch.batch_size), batch.mode]
         captured.graph.replay()
         return {name: rows[: batch.batch_size] for name, rows in captured.outputs.items()}
 

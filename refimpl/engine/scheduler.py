@@ -159,7 +159,11 @@ class Scheduler:
     def has_work(self) -> bool:
         """Whether a turn would do anything."""
         return bool(
-            self.inbox or self.waiting_queue or self.last_batch or self.result_queue or not self.running_batch.is_empty()
+            self.inbox
+            or self.waiting_queue
+            or self.last_batch
+            or self.result_queue
+            or not self.running_batch.is_empty()
         )
 
     def recv_requests(self) -> list[Req]:

@@ -92,10 +92,10 @@ class Tokenizer:
     def _bytes_of_tokens(self) -> list[bytes]:
         byte_of = {character: byte for byte, character in _characters_of_bytes().items()}
         special = {self.bos_token_id, self.eos_token_id, self.mask_token_id}
-        tokens = (self._backend.id_to_token(token) for token in range(self._backend.get_vocab_size()))
+        spelled = {token: name for name, token in self._backend.get_vocab().items() if token not in special}
         return [
-            b"" if token in special else bytes(byte_of[character] for character in spelled)
-            for token, spelled in enumerate(tokens)
+            bytes(byte_of[character] for character in spelled.get(token, ""))
+            for token in range(self._backend.get_vocab_size())
         ]
 
 

@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 
+from refimpl.model.shapes import VOCAB_SIZE
+from refimpl.model.tokenizer import BOS, EOS, MASK
 from refimpl.train.sources import Document, Domain, documents
 
-VOCAB_SIZE = 4096
-SPECIALS = ("<bos>", "<eos>", "<mask>")
+SPECIALS = (BOS, EOS, MASK)
 """They take the top ids, in this order; `<mask>` never stands in a text: it is what a DFLASH block is filled with."""
-BOS, EOS, MASK = range(VOCAB_SIZE - len(SPECIALS), VOCAB_SIZE)
 HELD_OUT_SHARE = 0.02
 """Of the files of each domain that is trained on."""
 PROSE_HELD_OUT_SHARE = 0.1
@@ -63,6 +63,7 @@ def build(prose: Path, folder: Path, tokenizer_file: Path) -> dict[str, Any]:
     folder.mkdir(parents=True, exist_ok=True)
     tokenizer_file.parent.mkdir(parents=True, exist_ok=True)
     tokenizer.save(str(tokenizer_file))
+    tokenizer.encode_special_tokens = True  # a file that spells "<mask>" means these six characters
     splits = {TRAIN: kept}
     for domain in Domain:
         splits[domain.value] = [each for each in found if held_out(each) and each.source.domain is domain]
@@ -96,11 +97,12 @@ def load(folder: Path, name: str) -> np.ndarray[Any, np.dtype[np.uint16]]:
 
 def encode(tokenizer: Tokenizer, texts: Sequence[str], limit: int | None = None) -> np.ndarray[Any, np.dtype[np.uint16]]:
     """Ids of all texts in a row, each between `<bos>` and `<eos>`; cut at `limit` ids if one is given."""
+    bos, eos = tokenizer.token_to_id(BOS), tokenizer.token_to_id(EOS)
     ids: list[int] = []
     for text in texts:
-        ids.append(BOS)
+        ids.append(bos)
         ids.extend(tokenizer.encode(text, add_special_tokens=False).ids)
-        ids.append(EOS)
+        ids.append(eos)
         if limit is not None and len(ids) >= limit:
             break
     return np.asarray(ids[:limit], dtype="<u2")

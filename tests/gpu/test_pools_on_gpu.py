@@ -3,8 +3,7 @@
 import pytest
 
 from refimpl import device as devices
-from tests.property.test_pools import CONTEXT, ROWS, SLOTS, SWA_SLOTS, close, play, random_moves
-from tests.unit.pools.office import Office
+from tests.unit.pools.office import CONTEXT, ROWS, SLOTS, SWA_SLOTS, Office, close, play, random_moves
 
 MOVES = 2_000
 

@@ -1,15 +1,12 @@
 """Whatever requests come and go, no slot has two owners, every account is exact, and in the end everything is back."""
 
-import random
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from refimpl import device as devices
-from tests.unit.pools.office import Office
+from tests.unit.pools.office import CONTEXT, ROWS, SLOTS, SWA_SLOTS, Moves, Office, close, play, random_moves
 
-ROWS, CONTEXT, SLOTS, SWA_SLOTS = 4, 12, 24, 10
 SEEDS = 6
 REQUESTS = 10_000
 numbers = st.integers(0, CONTEXT)
@@ -22,33 +19,7 @@ MOVES = st.lists(
     ),
     max_size=40,
 )
-Moves = list[tuple[str, int, int]]
 swa_sizes = st.sampled_from([None, SWA_SLOTS, SLOTS])
-
-
-def play(office: Office, moves: Moves) -> None:
-    """Makes the moves that can be made; `which` is one of those who are there."""
-    for move, which, n in moves:
-        if move == "admit":
-            office.admit(n)
-        elif office.held:
-            held = office.held[which % len(office.held)]
-            if move == "extend":
-                office.extend(held, n)
-            elif move == "leave":
-                office.leave(held)
-            elif office.swa is not None:
-                office.evict(held, n)
-
-
-def close(office: Office, before: tuple[int, int]) -> None:
-    """Everybody leaves, and all is there again."""
-    for held in list(office.held):
-        office.leave(held)
-    office.check_blocking()
-    assert office.sizes == before
-    assert sorted(office.free) == list(range(1, len(office.free) + 1))
-    assert sorted(office.free_twins) == list(range(1, len(office.free_twins) + 1))
 
 
 @given(MOVES, swa_sizes)
@@ -71,12 +42,6 @@ def test_on_one_stream_of_sim_the_same_holds_in_any_order(moves: Moves, swa_slot
         play(office, moves)
         office.check_blocking()
         close(office, before)
-
-
-def random_moves(seed: int, n: int) -> Moves:
-    draw = random.Random(seed)
-    kinds = ["admit", "extend", "extend", "evict", "leave"]
-    return [(draw.choice(kinds), draw.randrange(CONTEXT), draw.randrange(1, CONTEXT + 1)) for _ in range(n)]
 
 
 @pytest.mark.parametrize("swa_slots", [None, SWA_SLOTS])

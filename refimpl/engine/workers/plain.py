@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from types import MappingProxyType
+
 import torch
 
 from refimpl.engine.decode_inputs import DecodeInputs, rows_behind
-from refimpl.engine.forward_batch import ForwardBatch, ForwardResult, OnPublish, pack
+from refimpl.engine.forward_batch import ForwardBatch, ForwardResult, OnPublish, pack, pack_first
 from refimpl.engine.future_map import RelayPayload, Shapes
 from refimpl.engine.graph_runner import DecodeCudaGraphRunner, Outputs
 from refimpl.engine.workers.base import Resources, Worker
@@ -21,7 +23,7 @@ class PlainWorker(Worker):
     """
 
     block, alloc_len = 1, 1
-    relay_shapes: Shapes = {}
+    relay_shapes: Shapes = MappingProxyType({})
 
     def __init__(self, resources: Resources) -> None:
         self.target = TargetForward(resources)
@@ -47,7 +49,7 @@ class PlainWorker(Worker):
         on_publish(batch.seq_lens)
         hidden, _, _ = self.target.extend(batch)
         tokens = first_tokens(self.target, batch, hidden)
-        return ForwardResult(pack(tokens[:, None], torch.ones_like(tokens)), RelayPayload(tokens))
+        return ForwardResult(pack_first(tokens, self.block), RelayPayload(tokens))
 
     def forward_decode(self, batch: ForwardBatch, on_publish: OnPublish) -> ForwardResult:
         assert batch.relay is not None, "a decode starts from what the last step relayed"

@@ -7,8 +7,9 @@ import torch
 from refimpl.engine.decode_inputs import DecodeInputs, Rows
 from refimpl.engine.forward_batch import ForwardBatch
 from refimpl.engine.workers.base import Resources
+from refimpl.model.acceptance import Accepted, verify_chain
 from refimpl.model.attention import PagedAttention, PagedMetadata
-from refimpl.model.sampling import Purpose, SamplingMode, probabilities, sample, uniform
+from refimpl.model.sampling import Purpose, SamplingMode, draw
 
 
 class TargetForward:
@@ -77,29 +78,40 @@ class TargetForward:
         return logits, None if features is None else features.view(*shape, -1)
 
     def logits(self, hidden: torch.Tensor) -> torch.Tensor:
-        """Scores of every token but the mask, which stands for no text."""
-        logits = self.resources.target.logits(hidden)
-        mask = self.config.mask_token_id
-        if mask is not None:
-            logits[..., mask] = float("-inf")
+        """The target's scores of every token but the mask."""
+        return self.logits_without_mask(self.resources.target.logits(hidden))
+
+    def logits_without_mask(self, logits: torch.Tensor) -> torch.Tensor:
+        """Rules out the mask, which stands for no text; in place."""
+        logits[..., self.config.mask_token_id] = float("-inf")
         return logits
 
     def choose(
-        self, logits: torch.Tensor, inputs_rows: torch.Tensor, positions: torch.Tensor, mode: SamplingMode
+        self, logits: torch.Tensor, rows: torch.Tensor, places: torch.Tensor, mode: SamplingMode
     ) -> torch.Tensor:
         """One token a request from ``[bs, vocab]`` logits.
 
         Args:
             logits: of the last token.
-            inputs_rows: ``[bs]`` int64, rows of the sampling table.
-            positions: ``[bs]`` int64, of the token to come: its draw depends on the seed and on this alone.
-            mode: host-known.
+            rows: ``[bs]`` int64, the requests' rows.
+            places: ``[bs]`` int64, where the token will stand: its draw depends on the seed and on this alone.
+            mode: known to the host.
         """
-        if mode is SamplingMode.GREEDY:
-            return logits.argmax(dim=-1)
-        tensors = self.resources.sampling.rows(inputs_rows)
-        draws = uniform(tensors.seed, positions, Purpose.TARGET)
-        return sample(probabilities(logits, tensors, mode), draws)
+        return draw(logits, self.resources.sampling.rows(rows), mode, places, Purpose.TARGET).tokens
+
+    def verify_chain(
+        self,
+        draft_tokens: torch.Tensor,
+        draft_probs: torch.Tensor | None,
+        logits: torch.Tensor,
+        inputs: DecodeInputs,
+        mode: SamplingMode,
+    ) -> Accepted:
+        """What the target accepts of ``[bs, k]`` drafts, by its ``[bs, k + 1, vocab]`` logits."""
+        tensors = self.resources.sampling.rows(inputs.req_pool_indices)
+        if self.resources.forced is not None:
+            return self.resources.forced.accept(draft_tokens, logits.argmax(-1), tensors.seed, inputs.seq_lens)
+        return verify_chain(draft_tokens, draft_probs, logits, inputs.seq_lens, tensors, mode)
 
 
 def first_tokens(target: TargetForward, batch: ForwardBatch, hidden: torch.Tensor) -> torch.Tensor:
@@ -107,6 +119,3 @@ def first_tokens(target: TargetForward, batch: ForwardBatch, hidden: torch.Tenso
     assert batch.extend is not None, "a prefill has prompts"
     logits = target.logits(hidden.index_select(0, batch.extend.last_rows))
     return target.choose(logits, batch.req_pool_indices, batch.seq_lens, batch.mode)
-
-
-__all__ = ["DecodeInputs", "TargetForward", "first_tokens"]

@@ -18,7 +18,7 @@ from contextvars import ContextVar
 import torch
 from torch import Tensor
 
-from refimpl.model.ops import reference as plain
+from refimpl.model.ops import plain
 
 __all__ = [
     "add_rms_norm",

@@ -1,10 +1,10 @@
 """Paged attention: the rows of a request against entries that lie anywhere, for decode, verify and prefill alike.
 
 A program takes a block of rows, all the query heads that share one key head, and a part of the request's entries. The
-heads of the group are rows of one matrix: with them even a decode of one row fills a tensor core's tile better, and
-every key is read once for its whole group. Where requests and key heads are too few to fill the device, the entries are
-split among several programs, and a second kernel joins the parts. How many splits there are follows from shapes alone, so
-a captured graph keeps its grid while lengths grow.
+heads of the group are rows of one matrix: with them even a decode of one row fills a tile better, and every key is read
+once for its whole group. Where requests and key heads are too few to fill the device, the entries are split among
+several programs, and a second kernel joins the parts. How many there are follows from shapes alone, so a captured graph
+keeps its grid while lengths grow.
 """
 
 from __future__ import annotations
@@ -211,7 +211,7 @@ def paged_attention(
         page_table,
         kv_lens,
         q_starts,
-        q if tail_mask is None else tail_mask.view(torch.uint8),
+        q if tail_mask is None else tail_mask.contiguous().view(torch.uint8),
         parts,
         lse,
         q.stride(0),

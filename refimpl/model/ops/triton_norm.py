@@ -1,4 +1,4 @@
-"""RMSNorm, with and without the residual's sum, and the gate of the MLP, as Triton kernels: one program a row or a part of one."""
+"""RMSNorm, with and without the residual's sum, and the gate of the MLP, as Triton kernels."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What moves rows without arithmetic: keys and values into the cache, a batch into a graph's buffers, slots into rows."""
+"""What moves rows without arithmetic: keys and values to the cache, batches to a graph, slots to their requests."""
 
 from __future__ import annotations
 

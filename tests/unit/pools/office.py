@@ -1,10 +1,15 @@
 """What a scheduler does to the pools, without a model, beside lists on the host that say what has to come out."""
 
+import random
 from dataclasses import dataclass, field
 
 import torch
 
 from refimpl.engine.pools import ReqToTokenPool, SWATokenToKVPoolAllocator, TokenToKVPoolAllocator
+
+ROWS, CONTEXT, SLOTS, SWA_SLOTS = 4, 12, 24, 10
+Moves = list[tuple[str, int, int]]
+"""Per move: its kind, which of the requests that are there, and how many tokens."""
 
 Allocator = TokenToKVPoolAllocator | SWATokenToKVPoolAllocator
 
@@ -113,3 +118,34 @@ class Office:
     def _translated(self, held: Held) -> torch.Tensor:
         assert self.swa is not None
         return self.swa.translate(self.table.req_to_token[held.row, : len(held.slots)])
+
+
+def play(office: Office, moves: Moves) -> None:
+    """Makes the moves that can be made; `which` is one of those who are there."""
+    for move, which, n in moves:
+        if move == "admit":
+            office.admit(n)
+        elif office.held:
+            held = office.held[which % len(office.held)]
+            if move == "extend":
+                office.extend(held, n)
+            elif move == "leave":
+                office.leave(held)
+            elif office.swa is not None:
+                office.evict(held, n)
+
+
+def close(office: Office, before: tuple[int, int]) -> None:
+    """Everybody leaves, and all is there again."""
+    for held in list(office.held):
+        office.leave(held)
+    office.check_blocking()
+    assert office.sizes == before
+    assert sorted(office.free) == list(range(1, len(office.free) + 1))
+    assert sorted(office.free_twins) == list(range(1, len(office.free_twins) + 1))
+
+
+def random_moves(seed: int, n: int) -> Moves:
+    draw = random.Random(seed)
+    kinds = ["admit", "extend", "extend", "evict", "leave"]
+    return [(draw.choice(kinds), draw.randrange(CONTEXT), draw.randrange(1, CONTEXT + 1)) for _ in range(n)]

@@ -1,0 +1,75 @@
+"""One draft's training, whichever its kind: on the corpus, then on what the target writes."""
+
+from collections.abc import Callable
+from typing import Any
+
+from torch import Tensor
+
+from refimpl.model import registry
+from refimpl.model.dflash import DFlash
+from refimpl.model.eagle import Eagle3
+from refimpl.model.mtp import MultiLayerEagle
+from refimpl.model.qwen3 import Qwen3
+from refimpl.model.shapes import FAMILIES
+from refimpl.model.weights_io import Draft, load_weights, save_weights
+from refimpl.train import compiling, corpus, dflash, eagle, mtp
+from refimpl.train.initial import initialize
+from refimpl.train.loop import train_until, trainable
+from refimpl.train.plan import SizePlan, Training
+from refimpl.train.text import CorpusText, DraftText
+from refimpl.train.workplace import Say, Workplace, wait_for_file
+
+
+def train_draft(kind: str, size: str, plan: SizePlan, place: Workplace, deadline: float, say: Say) -> dict[str, Any]:
+    """Train and save a draft; it is compiled while the target that it waits for may still be in training.
+
+    Args:
+        kind: `eagle`, `mtp` or `dflash`.
+        size: of the target.
+        plan: of that size.
+        place: files and device.
+        deadline: in seconds of `time.time()`.
+        say: told of progress.
+    """
+    family, training = FAMILIES[size], plan.drafts[kind]
+    target = registry.random_target(family.target, place.device)
+    draft = registry.build_draft(family.drafts()[kind], target).to(place.device)
+    initialize(draft, layers=getattr(draft.config, "num_hidden_layers", 1), seed=1)
+    known = CorpusText(place.corpus, corpus.TRAIN, place.device, seed=4)
+    text = DraftText(known, place.shards(size), training.own_share, seed=5)
+
+    def batch() -> tuple[Tensor, ...]:
+        return _batch(draft, text.batch(training.rows, plan.context), training)
+
+    loss = compiling.ready(_loss(draft, target, training), trainable(draft), batch(), place, say)
+    wait_for_file(place.weights_file(size, "target"), deadline)
+    load_weights(target, place.weights_file(size, "target"))
+    say("the target is there")
+    tokens = training.rows * plan.context
+    history = train_until(
+        trainable(draft), lambda: loss(*batch()), training.optimizing, deadline, tokens, say, text.refresh
+    )
+    save_weights(draft, place.weights_file(size, kind))
+    say(f"saved after {history.steps} steps; the target's own text had {text.own_tokens:,} tokens")
+    parameters = sum(parameter.numel() for parameter in draft.parameters())
+    return {"parameters": parameters, **history.to_json(), "own_tokens": text.own_tokens}
+
+
+def _loss(draft: Draft, target: Qwen3, training: Training) -> Callable[..., Tensor]:
+    hard = training.hard_share
+    match draft:
+        case Eagle3():
+            return lambda tokens: eagle.loss(draft, target, tokens, hard)
+        case MultiLayerEagle():
+            return lambda tokens: mtp.loss(draft, target, tokens, hard)
+        case DFlash():
+            return lambda tokens, anchors: dflash.loss(draft, target, tokens, anchors, hard)
+
+
+def _batch(draft: Draft, tokens: Tensor, training: Training) -> tuple[Tensor, ...]:
+    if not isinstance(draft, DFlash):
+        return (tokens,)
+    rows, length = tokens.shape
+    return tokens, dflash.draw_anchors(rows, length, draft.config.block_size, training.anchors, tokens.device)
+
+

@@ -1,0 +1,55 @@
+"""What a run leaves: few files, so that they can be carried, and from them the weights, the results and the card."""
+
+import json
+import os
+import tarfile
+from pathlib import Path
+from typing import Any
+
+from refimpl.model.weights_io import replace_file
+
+PACKS = {
+    "small-target.tar": ("small/target.safetensors", "small/config.json"),
+    "small-drafts.tar": tuple(f"small/{kind}.safetensors" for kind in ("eagle", "mtp", "dflash")),
+    "nano.tar": ("nano/config.json", *(f"nano/{model}.safetensors" for model in ("target", "eagle", "mtp", "dflash"))),
+}
+"""Which weights travel in which archive."""
+REPORT = "training.json"
+LOG = "training.log"
+
+
+def keep(corpus: Path, work: Path, out: Path, seconds: float) -> None:
+    """Pack what there is by now; whole files replace those of the call before."""
+    out.mkdir(parents=True, exist_ok=True)
+    for name, members in PACKS.items():
+        present = [member for member in members if (work / "weights" / member).is_file()]
+        if present:
+            _pack(out / name, work / "weights", present)
+    content = {"seconds": seconds, "corpus": json.loads((corpus / "corpus.json").read_text()), "jobs": reports(work)}
+    replace_file(out / REPORT, (json.dumps(content, indent=1) + "\n").encode())
+    logs = sorted((work / "logs").glob("*.log"))
+    replace_file(out / LOG, b"".join(b"== " + log.name.encode() + b"\n" + log.read_bytes() for log in logs))
+
+
+def reports(work: Path) -> dict[str, Any]:
+    """What each job reported, by `<size>-<job>`."""
+    return {file.stem: json.loads(file.read_text()) for file in sorted((work / "reports").glob("*.json"))}
+
+
+def install(out: Path, weights: Path) -> list[str]:
+    """Unpack a run's weights into the folder that the registry reads; returns the names of the files."""
+    names: list[str] = []
+    for name in PACKS:
+        if (out / name).is_file():
+            with tarfile.open(out / name) as archive:
+                names += archive.getnames()
+                archive.extractall(weights, filter="data")
+    return names
+
+
+def _pack(file: Path, folder: Path, members: list[str]) -> None:
+    unfinished = file.with_suffix(".part")
+    with tarfile.open(unfinished, "w") as archive:
+        for member in members:
+            archive.add(folder / member, arcname=member)
+    os.replace(unfinished, file)

@@ -1,0 +1,84 @@
+"""A whole run: every job of the schedule in a process of its own, on one GPU each, until the time is over."""
+
+import os
+import shutil
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from refimpl.train import harvest
+from refimpl.train.plan import SCHEDULE, Span
+
+KEPT_EVERY_SECONDS = 20.0
+"""How often what is finished is copied out: a run that is cut short still leaves it."""
+GRACE_SECONDS = 5.0
+
+
+@dataclass(frozen=True)
+class Run:
+    """What a run is given.
+
+    Args:
+        corpus: folder of the token files.
+        work: a folder for weights, shards, reports and logs, best in memory; emptied first.
+        out: where the results are packed (`harvest.keep`).
+        device: `cuda` or `cpu`.
+        seconds: for everything.
+        gpus: how many there are; jobs share them if they are few.
+        sizes: which sizes are trained.
+        rehearse: whether batches are tiny.
+    """
+
+    corpus: Path
+    work: Path
+    out: Path
+    device: str
+    seconds: float
+    gpus: int
+    sizes: tuple[str, ...]
+    rehearse: bool
+
+    def command(self, span: Span, deadline: float) -> list[str]:
+        """The job's command line."""
+        words = [sys.executable, "-m", "refimpl", "train", "job", "--job", span.job, "--size", span.size]
+        words += ["--corpus", str(self.corpus), "--work", str(self.work), "--device", self.device]
+        words += ["--until", f"{deadline:.1f}"]
+        return [*words, "--rehearse"] if self.rehearse else words
+
+
+def execute(run: Run) -> int:
+    """Run the schedule; returns how many jobs failed. Results are in `run.out`, also of a run with failures."""
+    start = time.time()
+    shutil.rmtree(run.work, ignore_errors=True)
+    (run.work / "logs").mkdir(parents=True)
+    waiting = sorted((span for span in SCHEDULE if span.size in run.sizes), key=lambda span: span.start)
+    running: dict[Span, subprocess.Popen[bytes]] = {}
+    failed, kept_at = 0, start
+    end = start + run.seconds
+    while (waiting or running) and time.time() < end + GRACE_SECONDS:
+        while waiting and time.time() >= start + waiting[0].start * run.seconds:
+            span = waiting.pop(0)
+            running[span] = _launch(run, span, start + span.end * run.seconds)
+        for span in [span for span, process in running.items() if process.poll() is not None]:
+            code = running.pop(span).returncode
+            failed += code != 0
+            print(f"[{time.time() - start:5.1f} s] {span.size} {span.job}: exit code {code}", flush=True)
+        if time.time() > kept_at + KEPT_EVERY_SECONDS:
+            harvest.keep(run.corpus, run.work, run.out, run.seconds)
+            kept_at = time.time()
+        time.sleep(0.1)
+    for process in running.values():
+        process.kill()
+    failed += len(running) + len(waiting)
+    harvest.keep(run.corpus, run.work, run.out, run.seconds)
+    return failed
+
+
+def _launch(run: Run, span: Span, deadline: float) -> subprocess.Popen[bytes]:
+    environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
+    if run.device == "cuda":
+        environment["CUDA_VISIBLE_DEVICES"] = str(span.gpu % run.gpus)
+    log = (run.work / "logs" / f"{span.size}-{span.job}.log").open("wb")
+    return subprocess.Popen(run.command(span, deadline), env=environment, stdout=log, stderr=subprocess.STDOUT)

@@ -1,0 +1,110 @@
+"""The recipe of a run: what is trained, how, and how its time is divided."""
+
+from dataclasses import dataclass, replace
+
+from refimpl.train.evaluate import Evaluation
+from refimpl.train.loop import Optimizing
+from refimpl.train.selfgen import Writing
+
+CONTEXT = 512
+SERVING_TEMPERATURES = ((0.0, 0.4), (0.7, 0.3), (1.0, 0.3))
+"""Each with its share of what the target writes for its drafts."""
+
+
+@dataclass(frozen=True)
+class Training:
+    """How one model is trained.
+
+    Args:
+        rows: of a batch.
+        optimizing: rates.
+        hard_share: of a draft's loss: how much the token in the text counts beside the target's distribution.
+        own_share: of a draft's batch: rows that the target wrote.
+        anchors: blocks in a row, for DFLASH.
+    """
+
+    rows: int
+    optimizing: Optimizing
+    hard_share: float = 0.0
+    own_share: float = 0.0
+    anchors: int = 0
+
+
+@dataclass(frozen=True)
+class SizePlan:
+    """One size: its target, what that writes, its drafts, how they are measured."""
+
+    target: Training
+    writing: Writing
+    drafts: dict[str, Training]
+    evaluation: Evaluation
+    context: int = CONTEXT
+
+
+@dataclass(frozen=True)
+class Span:
+    """From when to when a job runs, in shares of the run's time; `gpu` is taken modulo the GPUs that there are."""
+
+    job: str
+    size: str
+    start: float
+    end: float
+    gpu: int
+
+
+def _drafts(rows: int, anchors: int, rates: dict[str, float]) -> dict[str, Training]:
+    def training(kind: str) -> Training:
+        optimizing = Optimizing(learning_rate=rates[kind], weight_decay=0.05)
+        return Training(rows, optimizing, hard_share=0.5, own_share=0.85, anchors=anchors if kind == "dflash" else 0)
+
+    return {kind: training(kind) for kind in rates}
+
+
+PLANS = {
+    "nano": SizePlan(
+        target=Training(64, Optimizing(learning_rate=4e-3, warmup_steps=200)),
+        writing=Writing(4096, CONTEXT, (16, 192), SERVING_TEMPERATURES),
+        drafts=_drafts(48, 48, {"eagle": 4e-3, "mtp": 4e-3, "dflash": 3e-3}),
+        evaluation=Evaluation(prompts=128, prompt_tokens=128, new_tokens=160),
+    ),
+    "small": SizePlan(
+        target=Training(64, Optimizing(learning_rate=2.5e-3, warmup_steps=300)),
+        writing=Writing(4096, CONTEXT, (16, 192), SERVING_TEMPERATURES),
+        drafts=_drafts(32, 48, {"eagle": 2e-3, "mtp": 2e-3, "dflash": 2e-3}),
+        evaluation=Evaluation(prompts=128, prompt_tokens=128, new_tokens=160),
+    ),
+}
+"""By size. The last layer's output is no feature, the mask token is never a label, contexts are of one length."""
+
+SCHEDULE = (
+    Span("target", "nano", 0.0, 0.17, gpu=1),
+    Span("target", "small", 0.0, 0.38, gpu=0),
+    Span("selfgen", "nano", 0.08, 0.30, gpu=3),
+    Span("draft-eagle", "nano", 0.08, 0.38, gpu=1),
+    Span("draft-mtp", "nano", 0.08, 0.38, gpu=2),
+    Span("draft-dflash", "nano", 0.08, 0.38, gpu=3),
+    Span("evaluate-eagle", "nano", 0.38, 0.55, gpu=3),
+    Span("evaluate-mtp", "nano", 0.38, 0.55, gpu=3),
+    Span("evaluate-dflash", "nano", 0.38, 0.55, gpu=3),
+    Span("selfgen", "small", 0.30, 0.75, gpu=3),
+    Span("draft-eagle", "small", 0.28, 0.84, gpu=2),
+    Span("draft-mtp", "small", 0.37, 0.84, gpu=0),
+    Span("draft-dflash", "small", 0.28, 0.84, gpu=1),
+    Span("evaluate-eagle", "small", 0.82, 1.0, gpu=2),
+    Span("evaluate-mtp", "small", 0.82, 1.0, gpu=0),
+    Span("evaluate-dflash", "small", 0.82, 1.0, gpu=1),
+)
+"""Jobs start early, so that they are loaded and compiled when the files that they wait for appear."""
+
+
+def rehearsal(plan: SizePlan) -> SizePlan:
+    """The same plan with batches small enough for a CPU."""
+    small = Writing(8, 64, (4, 16), SERVING_TEMPERATURES)
+    drafts = {kind: replace(each, rows=4, anchors=min(each.anchors, 4)) for kind, each in plan.drafts.items()}
+    return SizePlan(
+        target=replace(plan.target, rows=8),
+        writing=small,
+        drafts=drafts,
+        evaluation=Evaluation(prompts=2, prompt_tokens=16, new_tokens=16),
+        context=64,
+    )
