@@ -21,7 +21,7 @@ from refimpl.engine.pools import (
 )
 from refimpl.engine.sampling_table import SamplingTable
 from refimpl.engine.scheduler import Scheduler
-from refimpl.engine.streams import allocate_streams
+from refimpl.engine.streams import Streams, allocate_streams
 from refimpl.engine.workers import Resources, make_worker
 from refimpl.engine.workers.make import alloc_len_of
 from refimpl.model.acceptance import ForcedAcceptance
@@ -61,7 +61,8 @@ def build_scheduler(
     reserve = BLOCKS_AHEAD * alloc_len
     _check_context(target.config, config, reserve)
     with torch.inference_mode():
-        pools = _pools(target, config, reserve, device)
+        with dev.stream(streams.schedule_stream):
+            pools = _pools(target, config, reserve, device, streams)
         rows = config.max_running_requests + 1
         sampling = SamplingTable(device, rows)
         dev.synchronize()
@@ -73,7 +74,6 @@ def build_scheduler(
         worker = make_worker(resources, draft)
         future_map = FutureMap(device, rows, worker.relay_shapes, config.fences)
         dev.synchronize()
-        worker.capture_blocking(SamplingMode.GREEDY)
     memory = CacheMemory(
         device,
         pools.req_to_token,
@@ -83,21 +83,25 @@ def build_scheduler(
         config.plan_stream,
         target.config.sliding_window,
     )
-    return Scheduler(device, config, streams, worker, memory, future_map, sampling, target.config.eos_token_id)
+    scheduler = Scheduler(device, config, streams, worker, memory, future_map, sampling, target.config.eos_token_id)
+    scheduler.capture_blocking(SamplingMode.GREEDY)
+    return scheduler
 
 
-def _pools(target: Qwen3, config: EngineConfig, reserve: int, device: str) -> _Pools:
+def _pools(target: Qwen3, config: EngineConfig, reserve: int, device: str, streams: Streams) -> _Pools:
     """Memory for the requests that may run together."""
     model, rows = target.config, config.max_running_requests
     columns = config.max_context + reserve
     num_slots = config.num_slots or rows * columns
     req_to_token = ReqToTokenPool(rows, columns, device)
+    callers = (streams.schedule_stream, streams.plan_stream)
     shape = (model.num_key_value_heads, model.head_dim, target.dtype, device)
     if model.sliding_window is None:
         kv: KVPool | SWAKVPool = KVPool(num_slots, model.num_hidden_layers, *shape)
-        return _Pools(req_to_token, kv, TokenToKVPoolAllocator(num_slots, device))
-    kv = SWAKVPool(num_slots, num_slots, model.num_hidden_layers, model.sliding_layers, *shape)
-    return _Pools(req_to_token, kv, SWATokenToKVPoolAllocator(num_slots, num_slots, device))
+        return _Pools(req_to_token, kv, TokenToKVPoolAllocator(num_slots, device, callers))
+    num_swa_slots = min(config.num_swa_slots or num_slots, num_slots)
+    kv = SWAKVPool(num_slots, num_swa_slots, model.num_hidden_layers, model.sliding_layers, *shape)
+    return _Pools(req_to_token, kv, SWATokenToKVPoolAllocator(num_slots, num_swa_slots, device, callers))
 
 
 def _check_context(model: ModelConfig, config: EngineConfig, reserve: int) -> None:

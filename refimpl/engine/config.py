@@ -19,6 +19,7 @@ class EngineConfig:
         max_running_requests: requests that decode together, at most.
         max_context: tokens of a request, prompt and output, at most.
         num_slots: tokens that the cache holds over all requests; by default enough for all that may run.
+        num_swa_slots: of them, tokens that sliding layers hold; by default as many.
         max_prefill_tokens: prompt tokens that one prefill takes, at most; a longer prompt runs alone.
         overlap: prepare step N+1 while step N runs (``event_loop_overlap``), or not (``event_loop_normal``).
         plan_stream: write ``req_to_token`` on a stream of its own, forked off and joined to ``schedule_stream``.
@@ -37,6 +38,7 @@ class EngineConfig:
     max_running_requests: int = 16
     max_context: int = 1024
     num_slots: int | None = None
+    num_swa_slots: int | None = None
     max_prefill_tokens: int = 8192
     overlap: bool = True
     plan_stream: bool = False
@@ -53,7 +55,7 @@ class EngineConfig:
         for name in ("max_context", "max_prefill_tokens", "draft_topk", "draft_tokens"):
             if getattr(self, name) < 1:
                 raise EngineError(f"{name}={getattr(self, name)}: use a positive number")
-        for name in ("num_slots", "draft_steps"):
+        for name in ("num_slots", "num_swa_slots", "draft_steps"):
             value = getattr(self, name)
             if value is not None and value < 1:
                 raise EngineError(f"{name}={value}: use a positive number, or None for the default")

@@ -55,6 +55,13 @@ class DecodeInputs:
     def batch_size(self) -> int:
         return int(self.seq_lens.shape[0])
 
+    def clear(self) -> None:
+        """Makes every request a padded one: row 0, length 0, slot 0."""
+        for rows in (self.req_pool_indices, self.seq_lens, self.page_table, *self.tokens.values()):
+            rows.zero_()
+        if self.swa_page_table is not None:
+            self.swa_page_table.zero_()
+
     def first(self, bs: int) -> DecodeInputs:
         """Views of the first ``bs`` requests."""
         return DecodeInputs(

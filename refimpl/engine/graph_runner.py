@@ -85,8 +85,7 @@ class DecodeCudaGraphRunner:
     def capture_blocking(self, mode: SamplingMode) -> None:
         """Captures the graphs of a mode, largest first; the host blocks until the device is idle."""
         for size in reversed(self.settings.batch_sizes):
-            if (size, mode) not in self._captured:
-                self._captured[size, mode] = self._capture(size, mode)
+            self._captured[size, mode] = self._capture(size, mode)
 
     def bucket(self, batch_size: int) -> int:
         """The captured size that a batch runs in."""
@@ -132,7 +131,7 @@ class DecodeCudaGraphRunner:
             reads them on another stream copies them first.
 
         Order:
-            On ``forward_stream``; the host does not block, unless a mode is asked for that was not captured yet.
+            On ``forward_stream``; the host does not block.
         """
         assert self._dev.current_stream() == self.settings.forward_stream, f"{self.name} runs on forward_stream"
         self.load_batch(batch, tokens)
@@ -155,7 +154,9 @@ class DecodeCudaGraphRunner:
     def _capture(self, size: int, mode: SamplingMode) -> _Captured:
         inputs = self.inputs.first(size)
         with self._dev.stream(self.settings.forward_stream):
-            # Once without a graph: kernels are compiled and libraries take their workspaces.
+            # Once without a graph, so that kernels are compiled and libraries take their workspaces; on padding alone,
+            # since requests may be running.
+            inputs.clear()
             self.body(inputs, mode)
         self._dev.synchronize()
         graph = self._dev.CUDAGraph()

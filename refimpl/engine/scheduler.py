@@ -32,6 +32,7 @@ from refimpl.engine.staging import DEPTH, Staging
 from refimpl.engine.streams import Streams
 from refimpl.engine.workers.base import Worker
 from refimpl.fences import apply_war_barrier
+from refimpl.model.sampling import SamplingMode
 
 
 @dataclass(frozen=True)
@@ -92,6 +93,7 @@ class Scheduler:
         self.batch_record_buf: list[object] = [None] * DEPTH
         self.forward_ct = 0
         self.num_retracted = 0
+        self._captured = set[SamplingMode]()
         self._outputs: list[Output] = []
 
     # The loops
@@ -260,7 +262,7 @@ class Scheduler:
         """Queues one forward behind its preparation, and the copy of its results behind it; the host does not block."""
         self.forward_ct += 1
         mode = sampling_mode(batch.reqs)
-        self.worker.capture_blocking(mode)
+        self.capture_blocking(mode)
         future_indices = batch.upload_rows(self.ints)
         seq_lens = batch.seq_lens if batch.extend is not None else self.future_map.resolve_seq_lens(future_indices)
         assert seq_lens is not None, "a prefill brings its lengths along"
@@ -287,6 +289,12 @@ class Scheduler:
         self.ints.next_step()
         self.floats.next_step()
         return result
+
+    def capture_blocking(self, mode: SamplingMode) -> None:
+        """Captures the graphs of a mode when the first request needs it; the host blocks that once."""
+        if mode not in self._captured:
+            self.worker.capture_blocking(mode)
+            self._captured.add(mode)
 
     def _apply_war_barrier(self) -> None:
         """What schedule writes from here on comes after this forward's last read of the shared tables."""

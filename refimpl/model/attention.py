@@ -100,13 +100,20 @@ class PagedAttention:
 
     def __call__(self, layer: int, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
         """Stores ``k``, ``v`` ``[T, kv_heads, head_dim]`` and answers ``q`` ``[T, heads, head_dim]``."""
+        ops.store_kv(k, v, *self.place(layer))
+        return self.attend(layer, q)
+
+    def place(self, layer: int) -> tuple[Tensor, Tensor, Tensor]:
+        """The caches of a layer and the slots of the new tokens, for whoever stores K and V where they are made."""
+        return self._k_caches[layer], self._v_caches[layer], self._metadata_of(layer).slots
+
+    def attend(self, layer: int, q: Tensor) -> Tensor:
+        """Answers ``q`` ``[T, heads, head_dim]``, K and V of the same tokens being stored."""
         metadata = self._metadata_of(layer)
-        k_cache, v_cache = self._k_caches[layer], self._v_caches[layer]
-        ops.store_kv(k, v, k_cache, v_cache, metadata.slots)
         return ops.paged_attention(
             q,
-            k_cache,
-            v_cache,
+            self._k_caches[layer],
+            self._v_caches[layer],
             metadata.page_table,
             metadata.kv_lens,
             metadata.q_starts,

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from refimpl.model import ops
-from refimpl.model.attention import AttentionBackend
+from refimpl.model.attention import AttentionBackend, PagedAttention
 from refimpl.model.config import LayerConfig
 
 
@@ -67,17 +67,14 @@ class Attention(nn.Module):
         Returns:
             ``[..., hidden_size]``.
         """
-        q, k, v = ops.qk_norm_rope(
-            self.qkv_proj(x),
-            self.q_norm.weight,
-            self.k_norm.weight,
-            cos_sin,
-            positions,
-            self.heads,
-            self.kv_heads,
-            self.q_norm.eps,
-        )
-        out: Tensor = self.o_proj(attention(layer, q, k, v).flatten(-2))
+        qkv = self.qkv_proj(x)
+        norms = (self.q_norm.weight, self.k_norm.weight, cos_sin, positions, self.heads, self.kv_heads, self.q_norm.eps)
+        if isinstance(attention, PagedAttention):
+            # One kernel makes K and V and stores them.
+            attended = attention.attend(layer, ops.qk_norm_rope_store(qkv, *norms, *attention.place(layer)))
+        else:
+            attended = attention(layer, *ops.qk_norm_rope(qkv, *norms))
+        out: Tensor = self.o_proj(attended.flatten(-2))
         return out
 
     def keys_values(self, x: Tensor, positions: Tensor, cos_sin: Tensor) -> tuple[Tensor, Tensor]:

@@ -187,6 +187,11 @@ class SWAKVPool:
         self.k = self._by_layer(layers, self.full.k, self.swa.k)
         self.v = self._by_layer(layers, self.full.v, self.swa.v)
 
+    @property
+    def num_slots(self) -> int:
+        """Slots for tokens in the full pool, whose numbers requests hold."""
+        return self.full.num_slots
+
     def is_sliding(self, layer: int) -> bool:
         """Whether a layer sees a window alone, and so is indexed by translated slots."""
         return layer in self._sliding

@@ -84,7 +84,7 @@ class Worker(ABC):
         return self.forward_decode(batch, on_publish)
 
     def capture_blocking(self, mode: SamplingMode) -> None:
-        """Captures the graphs of a mode, those that are not there yet; the host blocks meanwhile."""
+        """Captures the graphs of a mode; the host blocks meanwhile."""
         with torch.inference_mode():
             for runner in self.runners():
                 runner.capture_blocking(mode)

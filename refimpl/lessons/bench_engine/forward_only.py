@@ -1,60 +1,69 @@
-"""The control of the overlapped loop: the forward-stream work of one decode, its glue included, and no scheduler."""
+"""The control of the overlapped loop: the forward-stream work of one step, its glue included, and no scheduler."""
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any, Protocol
+from itertools import count
+
+import torch
 
 from refimpl import device as devices
+from refimpl.engine.forward_batch import ForwardBatch
+from refimpl.engine.scheduler import Scheduler
+from refimpl.lessons.bench_engine.timing import queued_back_to_back_ms
+
+Queue = Callable[[], object]
 
 
-class HasForward(Protocol):
-    """What of an engine queues forward-stream work."""
-
-    device: str
-    worker: Any
-    future_map: Any
-    forward_stream: Any
-
-
-def forward_work(engine: HasForward, batch: Any) -> Callable[[], object]:
-    """What queues one decode as the loop does: resolve, the worker's forward with its publish, stash.
+def forward_work(scheduler: Scheduler, batch: ForwardBatch) -> Queue:
+    """What queues the forward-stream work of one step as the scheduler does: relay, forward, publish, stash, results.
 
     Args:
-        engine: idle; no request runs, so that what the decode writes is nobody's.
-        batch: a batch that the worker was given before. Each call decodes the same rows at the same lengths.
-
-    Returns:
-        A function that queues it on the current stream, which has to be the forward stream.
+        scheduler: idle: what the step writes belongs to nobody then.
+        batch: one that the worker was given before. Each call runs the same rows at the same lengths.
     """
-    relay, rows = engine.future_map, batch.req_pool_indices
+    relay, rows, steps = scheduler.future_map, batch.req_pool_indices, count()
     publish = partial(relay.publish, rows)
 
     def queue() -> None:
-        relay.resolve_forward_inputs(rows)
-        result = engine.worker.forward_decode(batch, publish)
+        if not batch.forward_mode.is_extend():
+            relay.resolve_forward_inputs(rows)
+        result = scheduler.worker.forward_batch_generation(batch, publish)
         relay.stash(rows, result.relay)
+        scheduler.results.copy_to_cpu(result, next(steps))
 
     return queue
 
 
-def replay_only(engine: HasForward, batch: Any) -> Callable[[], object]:
-    """What queues the replay of the engine's own graphs alone: neither loading nor relay.
+def replays(scheduler: Scheduler, batch: ForwardBatch) -> Queue:
+    """What queues the replays of one step's graphs alone, on the inputs that were loaded last: no glue.
 
     Args:
-        engine: idle.
-        batch: a batch that was loaded last.
+        scheduler: idle.
+        batch: the one that was loaded last.
     """
-    runners = engine.worker.runners()
-    buckets = [(runner, runner.bucket(batch.batch_size)) for runner in runners]
+    runners = scheduler.worker.runners()
 
     def queue() -> None:
-        for runner, bucket in buckets:
-            runner.replay(bucket, batch)
+        for runner in runners:
+            runner.replay(batch)
 
     return queue
 
 
-def on_forward_stream(engine: HasForward, measure: Callable[[], list[float]]) -> list[float]:
-    """Runs a measurement with the forward stream current."""
-    with devices.get(engine.device).stream(engine.forward_stream):
-        return measure()
+def forward_stream_ms(scheduler: Scheduler, work: Queue, repeats: int, stall_us: float) -> list[float]:
+    """Milliseconds of each of several pieces queued back to back on the forward stream of an idle scheduler.
+
+    Args:
+        scheduler: whose stream.
+        work: queues one piece.
+        repeats: pieces.
+        stall_us: how long the stream sleeps first, so that a host slower than the device is not what is measured.
+
+    Order:
+        The host blocks until the device is idle.
+    """
+    dev = devices.get(scheduler.device)
+    with torch.inference_mode(), dev.stream(scheduler.forward_stream):
+        times = queued_back_to_back_ms(dev, work, repeats, stall_us=stall_us)
+    dev.synchronize()
+    return times

@@ -1,33 +1,23 @@
-"""Looks on at an engine's loop from outside: when its steps begin, how long the host stands still, when the device
+"""Looks on at a scheduler's loop from outside: when its steps begin, how long the host stands still, when the device
 idles.
 
-Nothing of the engine is changed for it. Its own methods are wrapped while a run is observed, and put back afterwards,
-so what is timed is the loop that everybody runs. No profiler is attached.
+The scheduler's own methods are wrapped while a run is observed, and put back afterwards, so what is timed is the loop
+that everybody runs. No profiler is attached.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, field
 from functools import wraps
-from typing import Any, Protocol
+from typing import Any
 from unittest.mock import patch
 
 from refimpl import device as devices
+from refimpl.engine.forward_batch import ForwardBatch
+from refimpl.engine.scheduler import Scheduler
 
 MARKED_STEPS = 4096
 """Steps of one run that get marks on the device; the events are made before the run."""
-
-
-class Observable(Protocol):
-    """What of an engine is looked at."""
-
-    device: str
-    scheduler: Any
-    """Its `get_next_batch_to_run` begins an iteration of the loop."""
-    worker: Any
-    """Its `forward_decode` and `forward_extend` are the steps."""
-    future_map: Any
-    """Its `resolve_forward_inputs` is the first, its `stash` the last work of a decode on the forward stream."""
 
 
 @dataclass
@@ -38,44 +28,24 @@ class Beat:
         begin_us: host clock when it began.
         blocked_us: host time in calls that block, until the next began.
         added_us: host work that the benchmark added.
-        batch: the forward's batch, as the worker was given it.
-        decode: a decode, not a prefill.
-        marks: begin and end of its work on the forward stream, if they were asked for.
+        batch: what the worker was given.
+        begun, ended: events around its work on the forward stream, if they were asked for.
     """
 
     begin_us: float
     blocked_us: float = 0.0
     added_us: float = 0.0
-    batch: Any = None
-    decode: bool = False
-    marks: tuple[Any, Any] | None = None
+    batch: ForwardBatch | None = None
+    begun: Any = None
+    ended: Any = None
 
-
-@dataclass
-class Watch:
-    """What was seen of a run.
-
-    Args:
-        beats: iterations that launched a forward, in order.
-        end_us: host clock when the run ended.
-    """
-
-    beats: list[Beat] = field(default_factory=list)
-    end_us: float = 0.0
-
-    def steady(self, batch_size: int, skip: int = 4) -> list["Step"]:
-        """Decodes of this many requests that follow such a decode, without the first few of each stretch.
-
-        Args:
-            batch_size: requests that decode.
-            skip: decodes left out after a prefill or another batch size.
-        """
-        steps, run = [], 0
-        for before, now, after in zip(self.beats, self.beats[1:], self.beats[2:], strict=False):
-            run = run + 1 if all(_full(beat, batch_size) for beat in (before, now, after)) else 0
-            if run > skip:
-                steps.append(_step(before, now, after))
-        return steps
+    def decodes(self, batch_size: int) -> bool:
+        """Whether it launched a decode of this many requests."""
+        return (
+            self.batch is not None
+            and not self.batch.forward_mode.is_extend()
+            and self.batch.batch_size == batch_size
+        )
 
 
 @dataclass(frozen=True)
@@ -85,8 +55,8 @@ class Step:
     Args:
         us: from its beginning to that of the next, by the host's clock.
         blocked_us, added_us: of these, in calls that block; and in work that the benchmark added.
-        device_us: from its begin mark to the next one's; None without marks.
-        idle_us: from the end mark of the decode before to its begin mark; None without marks.
+        device_us: from the begin of its work on the forward stream to that of the next; None without marks.
+        idle_us: from the end of the work of the decode before to the begin of its own; None without marks.
     """
 
     us: float
@@ -101,58 +71,109 @@ class Step:
         return self.us - self.blocked_us
 
 
-@contextmanager
-def observed(engine: Observable, *, marks: bool = False, host_work_us: float = 0.0) -> Iterator[Watch]:
-    """Watches what the engine does inside.
+@dataclass
+class Watch:
+    """What was seen of a run.
 
     Args:
-        engine: which; nobody else may use it meanwhile.
-        marks: also record an event before and after the forward-stream work of each decode.
-        host_work_us: host work to add to each iteration, before the batch is chosen.
+        beats: iterations that launched a forward, in order.
+        end_us: host clock when the run ended.
     """
-    watch, dev = Watch(), devices.get(engine.device)
-    events = iter([dev.Event(enable_timing=True) for _ in range(2 * MARKED_STEPS)] if marks else [])
-    current = Beat(devices.host_clock_us(engine.device))
 
-    def begins() -> None:
-        nonlocal current
-        current = Beat(devices.host_clock_us(engine.device))
-        if host_work_us > 0:
-            devices.host_work(engine.device, host_work_us)
-            current.added_us = devices.host_clock_us(engine.device) - current.begin_us
+    beats: list[Beat] = field(default_factory=list)
+    end_us: float = 0.0
 
-    def mark() -> Any:
-        event = next(events, None)
-        if event is not None:
-            event.record()
+    def steady(self, batch_size: int, skip: int = 4) -> list[Step]:
+        """Decodes of this many requests between two such decodes, without the first few of each stretch.
+
+        Args:
+            batch_size: requests that decode.
+            skip: decodes left out after a prefill or another batch size.
+        """
+        steps, stretch = [], 0
+        for before, now, after in zip(self.beats, self.beats[1:], self.beats[2:], strict=False):
+            whole = all(beat.decodes(batch_size) for beat in (before, now, after))
+            stretch = stretch + 1 if whole else 0
+            if stretch > skip:
+                steps.append(_step(before, now, after))
+        return steps
+
+    def last_decode(self, batch_size: int) -> ForwardBatch:
+        """The batch of the last decode of this many requests.
+
+        Raises:
+            ValueError: there was none.
+        """
+        for beat in reversed(self.beats):
+            if beat.decodes(batch_size) and beat.batch is not None:
+                return beat.batch
+        raise ValueError(f"no decode of {batch_size} requests was seen: ask for more new tokens")
+
+
+class _Observer:
+    """Notes what the wrapped methods tell; one for a run."""
+
+    def __init__(self, scheduler: Scheduler, marks: bool, host_work_us: float) -> None:
+        self.device, self.host_work_us = scheduler.device, host_work_us
+        self.watch = Watch()
+        dev = devices.get(self.device)
+        self._events = [dev.Event(enable_timing=True) for _ in range(2 * MARKED_STEPS)] if marks else []
+        self._now = Beat(devices.host_clock_us(self.device))
+
+    def iteration_begins(self, *_: Any) -> None:
+        self._now = Beat(devices.host_clock_us(self.device))
+        if self.host_work_us > 0:
+            devices.host_work(self.device, self.host_work_us)
+            self._now.added_us = devices.host_clock_us(self.device) - self._now.begin_us
+
+    def forward_begins(self, *_: Any) -> None:
+        self._now.begun = self._mark()
+
+    def launched(self, batch: ForwardBatch, *_: Any) -> None:
+        self._now.batch = batch
+        self.watch.beats.append(self._now)
+
+    def forward_ends(self) -> None:
+        self._now.ended = self._mark()
+
+    def blocked(self, us: float) -> None:
+        self._now.blocked_us += us
+
+    def _mark(self) -> Any:
+        if not self._events:
+            return None
+        event = self._events.pop()
+        event.record()
         return event
 
-    def starts(decode: bool) -> Callable[..., None]:
-        def note(batch: Any, *_: Any, **__: Any) -> None:
-            current.batch, current.decode = batch, decode
-            watch.beats.append(current)
 
-        return note
+@contextmanager
+def observed(scheduler: Scheduler, *, marks: bool = False, host_work_us: float = 0.0) -> Iterator[Watch]:
+    """Watches what a scheduler does inside.
 
-    def resolves(*_: Any) -> None:
-        current.marks = (mark(), None) if marks else None
+    Args:
+        scheduler: which; nobody else may use it meanwhile.
+        marks: also record an event before and after the forward-stream work of each step, up to `MARKED_STEPS`.
+        host_work_us: host work to add to each iteration, before the batch is chosen.
 
-    def stashed() -> None:
-        if current.marks is not None:
-            current.marks = (current.marks[0], mark())
-
-    def blocks(us: float) -> None:
-        current.blocked_us += us
-
+    Yields:
+        What is seen; its times on the device can be read when the device is idle.
+    """
+    observer = _Observer(scheduler, marks, host_work_us)
     with ExitStack() as stack:
-        stack.enter_context(_before(engine.scheduler, "get_next_batch_to_run", lambda *_, **__: begins()))
-        stack.enter_context(_before(engine.worker, "forward_decode", starts(decode=True)))
-        stack.enter_context(_before(engine.worker, "forward_extend", starts(decode=False)))
-        stack.enter_context(_before(engine.future_map, "resolve_forward_inputs", resolves))
-        stack.enter_context(_after(engine.future_map, "stash", stashed))
-        stack.enter_context(blocking_calls(engine.device, blocks))
-        yield watch
-    watch.end_us = devices.host_clock_us(engine.device)
+        for owner, name, note in (
+            (scheduler, "get_next_batch_to_run", observer.iteration_begins),
+            # The first work of a step on the forward stream: a decode's, and a prefill's.
+            (scheduler.future_map, "resolve_forward_inputs", observer.forward_begins),
+            (scheduler.sampling, "write", observer.forward_begins),
+            (scheduler.worker, "forward_batch_generation", observer.launched),
+        ):
+            stack.enter_context(_before(owner, name, note))
+        # The last: results are put aside.
+        stack.enter_context(_after(scheduler.results, "copy_to_cpu", observer.forward_ends))
+        stack.enter_context(blocking_calls(scheduler.device, observer.blocked))
+        yield observer.watch
+    observer.watch.end_us = devices.host_clock_us(scheduler.device)
 
 
 @contextmanager
@@ -177,18 +198,18 @@ def _timed(device: str, call: Callable[..., Any], held: Callable[[float], None])
     return run
 
 
-def _before(owner: Any, name: str, note: Callable[..., None]) -> Any:
+def _before(owner: Any, name: str, note: Callable[..., None]) -> AbstractContextManager[Any]:
     call = getattr(owner, name)
 
     @wraps(call)
     def run(*args: Any, **options: Any) -> Any:
-        note(*args, **options)
+        note(*args)
         return call(*args, **options)
 
     return patch.object(owner, name, run)
 
 
-def _after(owner: Any, name: str, note: Callable[[], None]) -> Any:
+def _after(owner: Any, name: str, note: Callable[[], None]) -> AbstractContextManager[Any]:
     call = getattr(owner, name)
 
     @wraps(call)
@@ -200,20 +221,10 @@ def _after(owner: Any, name: str, note: Callable[[], None]) -> Any:
     return patch.object(owner, name, run)
 
 
-def _full(beat: Beat, batch_size: int) -> bool:
-    return beat.decode and beat.batch is not None and beat.batch.batch_size == batch_size
-
-
 def _step(before: Beat, now: Beat, after: Beat) -> Step:
-    device_us, idle_us = _device_times(before, now, after)
+    device_us = idle_us = None
+    marks: Sequence[Any] = (before.ended, now.begun, after.begun)
+    if None not in marks:
+        device_us = 1000 * float(now.begun.elapsed_time(after.begun))
+        idle_us = 1000 * float(before.ended.elapsed_time(now.begun))
     return Step(after.begin_us - now.begin_us, now.blocked_us, now.added_us, device_us, idle_us)
-
-
-def _device_times(before: Beat, now: Beat, after: Beat) -> tuple[float | None, float | None]:
-    if before.marks is None or now.marks is None or after.marks is None:
-        return None, None
-    marks: Sequence[Any] = (before.marks[1], now.marks[0], after.marks[0])
-    if None in marks:
-        return None, None
-    ended, begun, next_begun = marks
-    return 1000 * begun.elapsed_time(next_begun), 1000 * ended.elapsed_time(begun)
