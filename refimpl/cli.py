@@ -22,6 +22,8 @@ COMMANDS = {
     "calibrate": "measure what calls, ops and copies cost on the GPU present, for the simulated device",
     "demo": "five seconds of the two-stream loop, with and without its fence, on the best device present",
     "footguns": "common mistakes with streams beside their fixes: how often each goes wrong, on either device",
+    "generate": "continue texts with the engine: speculative, overlapped, on cuda or on the simulated device",
+    "lossless": "random loads on every worker, each token compared with an oracle's",
     "train": "make the models: text, target, its own text, drafts, their acceptance",
     "notebooks": "run the chapters, or check that their outputs belong to their cells",
 }

@@ -9,33 +9,58 @@ from refimpl.program.errors import UserError
 
 COMMAND = "python -m refimpl bench"
 LAUNCHES = "10000,100000,1000000"
+SECONDS = 600.0
+OPTIONS = {
+    "launches": ("order",),
+    "repeats": ("order", "sim"),
+    "only": ("engine",),
+    "seconds": ("engine",),
+    "device": ("engine",),
+}
+"""Which benchmarks take an option that not all take."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare what to measure, how much of it, and the form of the answer."""
     parser.add_argument(
         "what",
-        choices=["order", "sim"],
+        choices=["order", "sim", "engine"],
         help="order: the streaming checker beside the core of torch's sanitizer; "
-        "sim: operators on the simulated device beside plain CPU torch",
+        "sim: operators on the simulated device beside plain CPU torch; "
+        "engine: decoding beside transformers and beside the bounds of the device",
     )
     parser.add_argument("--launches", help=f"order: sizes, comma-separated (default: {LAUNCHES})")
     parser.add_argument("--repeats", type=int, help="runs of each; medians are shown (default: order 3, sim 30)")
-    parser.add_argument("--json", action="store_true", help='one object: {"workloads": [...]}, {"rows": [...]} for sim')
+    parser.add_argument("--only", metavar="PARTS", help="engine: which parts, comma-separated (default: all)")
+    parser.add_argument("--seconds", type=float, help=f"engine: no part begins after so long (default: {SECONDS:g})")
+    parser.add_argument("--device", choices=["cuda", "sim"], help="engine: where (default: the best device)")
+    parser.add_argument(
+        "--json",
+        action="store_true",
+        help='one object: {"workloads": [...]} for order, {"rows": [...]} for sim, a list a part for engine',
+    )
     parser.add_argument("--save", metavar="NAME", help="also write results/NAME.json")
 
 
 def run(args: argparse.Namespace) -> int:
-    """Measure and print."""
+    """Measure and print; 1 if a part of it failed."""
     from refimpl.lessons import results
 
+    _refuse_foreign(args)
     if args.save is not None:
         results.file_of(args.save)  # refused now rather than after the measurement
-    data, table = _sim(args) if args.what == "sim" else _order(args)
+    data, table = {"sim": _sim, "order": _order, "engine": _engine}[args.what](args)
     if args.save is not None:
         _save(args.save, args.what, data)
     print(json.dumps(data, indent=1) if args.json else table)
-    return 0
+    return 1 if data.get("failed") else 0
+
+
+def _refuse_foreign(args: argparse.Namespace) -> None:
+    """An option of another benchmark would be ignored in silence."""
+    for name, of in OPTIONS.items():
+        if getattr(args, name) is not None and args.what not in of:
+            raise UserError(f"--{name}: bench {args.what} does not take it, so leave it out")
 
 
 def _order(args: argparse.Namespace) -> tuple[dict[str, Any], str]:
@@ -46,18 +71,36 @@ def _order(args: argparse.Namespace) -> tuple[dict[str, Any], str]:
 
 
 def _sim(args: argparse.Namespace) -> tuple[dict[str, Any], str]:
-    if args.launches is not None:
-        raise UserError(f"--launches {args.launches}: bench sim has no sizes, so leave it out")
     from refimpl.lessons import bench_sim
 
     rows = bench_sim.measure(_repeats(args.repeats, 30), progress=_progress)
     return {"rows": list(bench_sim.rows_json(rows))}, bench_sim.table(rows)
 
 
+def _engine(args: argparse.Namespace) -> tuple[dict[str, Any], str]:
+    from refimpl import device as devices
+    from refimpl.lessons.bench_engine.report import PARTS, Run
+    from refimpl.lessons.bench_engine.table import table
+
+    only = PARTS if args.only is None else tuple(args.only.split(","))
+    unknown = [part for part in only if part not in PARTS]
+    if unknown:
+        raise UserError(f"--only {args.only}: {unknown[0]!r} is no part, use some of {','.join(PARTS)}")
+    seconds = SECONDS if args.seconds is None else args.seconds
+    if not seconds > 0:
+        raise UserError(f"--seconds {args.seconds:g}: give a number above 0")
+    report = Run(args.device or devices.best(), only, seconds, _progress).measure()
+    return report, table(report)
+
+
 def _save(name: str, what: str, data: dict[str, Any]) -> None:
     from refimpl.lessons import provenance, results
 
-    origin = {"device": provenance.processor(), "driver": "", "torch": provenance.this_machine().torch}
+    machine = provenance.this_machine()
+    # What no GPU took part in is told by its processor.
+    device = machine.device if what == "engine" else provenance.processor()
+    driver = machine.driver if what == "engine" else ""
+    origin = {"device": device, "driver": driver, "torch": machine.torch}
     file = results.write(name, data, command=f"{COMMAND} {what}", **origin)
     print(f"wrote {file}", file=sys.stderr)
 

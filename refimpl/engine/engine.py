@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -12,11 +14,11 @@ from refimpl import device as devices
 from refimpl.engine.build import build_scheduler
 from refimpl.engine.config import DRAFTS, EngineConfig
 from refimpl.engine.errors import EngineError
+from refimpl.engine.output_processor import Output
 from refimpl.engine.request import SEEDS, FinishReason, Req, SamplingParams
-from refimpl.engine.scheduler import Output
 from refimpl.model.acceptance import ForcedAcceptance
-from refimpl.model.registry import load_draft, load_target
-from refimpl.model.tokenizer import TextStream, Tokenizer
+from refimpl.model.registry import WEIGHTS, load_draft, load_target
+from refimpl.model.tokenizer import TOKENIZER_PATH, TextStream, Tokenizer
 
 Prompt = str | Sequence[int]
 """Text, or tokens as they are."""
@@ -56,20 +58,34 @@ class Piece:
         text: may be empty: a token can end in the middle of a character.
         token_ids: new tokens.
         finish_reason: why it ended; None while it runs.
+        completion: with the last piece, all that came of the prompt; None before.
     """
 
     index: int
     text: str
     token_ids: list[int]
     finish_reason: FinishReason | None
+    completion: Completion | None = None
 
 
 @dataclass
 class _Running:
+    """A prompt on its way: its request, and what has come of it and was not asked for yet."""
+
     req: Req
     index: int
     stream: TextStream
     text: list[str] = field(default_factory=list)
+    pieces: deque[Piece] = field(default_factory=deque)
+
+    def take(self, output: Output) -> None:
+        """Turns new tokens into a piece."""
+        text = self.stream.push(output.token_ids)
+        if output.finish_reason is not None:
+            text += self.stream.finish()
+        self.text.append(text)
+        completion = None if output.finish_reason is None else _completion(self)
+        self.pieces.append(Piece(self.index, text, output.token_ids, output.finish_reason, completion))
 
 
 class Engine:
@@ -82,6 +98,7 @@ class Engine:
         dtype: of weights and cache; by default bfloat16 on CUDA and float32 on ``sim``.
         sliding_window: what every odd layer sees; None: everything.
         forced: accept lengths made up for timing; None: earned.
+        weights: the folder of trained sizes and their tokenizer; by default those that come with the package.
         options: of :class:`EngineConfig`.
 
     Raises:
@@ -107,6 +124,7 @@ class Engine:
         dtype: torch.dtype | None = None,
         sliding_window: int | None = None,
         forced: ForcedAcceptance | None = None,
+        weights: Path = WEIGHTS,
         **options: Any,
     ) -> None:
         if draft not in DRAFTS:
@@ -116,13 +134,15 @@ class Engine:
         try:
             devices.get(self.device)
             dtype = dtype or (torch.float32 if self.device == "sim" else torch.bfloat16)
-            self.target = load_target(target, self.device, dtype, sliding_window=sliding_window)
-            self.draft = None if draft == "none" else load_draft(draft, target, self.target)
-            self.tokenizer = Tokenizer.load()
+            self.target = load_target(target, self.device, dtype, sliding_window=sliding_window, weights=weights)
+            self.draft = None if draft == "none" else load_draft(draft, target, self.target, weights=weights)
+            self.tokenizer = Tokenizer.load(weights / TOKENIZER_PATH.name)
         except (ValueError, RuntimeError, OSError) as error:
             raise EngineError(str(error)) from error
         self.scheduler = build_scheduler(self.target, self.draft, self.config, forced)
         self._made = 0
+        self._running: dict[int, _Running] = {}
+        self._loop: Iterator[list[Output]] | None = None
 
     def generate(self, prompts: Prompt | Sequence[Prompt], **params: Any) -> list[Completion]:
         """Continues prompts, all of them together, and returns when the last one ends.
@@ -178,29 +198,42 @@ class Engine:
         return Req(self._made, ids, fitting)
 
     def _drive(self, running: list[_Running]) -> Iterator[Piece]:
-        scheduler = self.scheduler
-        by_rid = {one.req.rid: one for one in running}
-        scheduler.inbox.extend(one.req for one in running)
-        loop = scheduler.event_loop_overlap() if self.config.overlap else scheduler.event_loop_normal()
+        """Yields the pieces of these prompts; turns of the loop serve every other prompt that runs, too."""
+        self._running |= {one.req.rid: one for one in running}
+        self.scheduler.inbox.extend(one.req for one in running)
         try:
-            for outputs in loop:
-                for output in outputs:
-                    yield self._piece(by_rid[output.rid], output)
+            while True:
+                yield from self._taken(running)
+                if all(one.req.finished() for one in running):
+                    return
+                self._turn()
         finally:
             for one in running:
-                scheduler.abort(one.req)
-            # What is in flight lands; nothing of it is told.
-            rest = scheduler.event_loop_overlap() if self.config.overlap else scheduler.event_loop_normal()
-            for _ in rest:
+                self.scheduler.abort(one.req)
+                del self._running[one.req.rid]
+            while not self._running and self._turn():
+                # What is in flight lands; nobody asks for it any more.
                 pass
 
     @staticmethod
-    def _piece(one: _Running, output: Output) -> Piece:
-        text = one.stream.push(output.token_ids)
-        if output.finish_reason is not None:
-            text += one.stream.finish()
-        one.text.append(text)
-        return Piece(one.index, text, output.token_ids, output.finish_reason)
+    def _taken(running: list[_Running]) -> Iterator[Piece]:
+        for one in running:
+            while one.pieces:
+                yield one.pieces.popleft()
+
+    def _turn(self) -> bool:
+        """One turn of the loop; False if there was nothing to do."""
+        if self._loop is None:
+            scheduler = self.scheduler
+            self._loop = scheduler.event_loop_overlap() if self.config.overlap else scheduler.event_loop_normal()
+        outputs = next(self._loop, None)
+        if outputs is None:
+            self._loop = None
+            return False
+        for output in outputs:
+            if output.rid in self._running:
+                self._running[output.rid].take(output)
+        return True
 
 
 def _config(options: dict[str, Any]) -> EngineConfig:

@@ -10,6 +10,8 @@ from enum import StrEnum
 from refimpl.engine.errors import EngineError
 
 SEEDS = 2**31
+TOP_KS = 2**31
+"""It travels as int32; more than the vocabulary is the vocabulary."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +40,7 @@ class SamplingParams:
     def __post_init__(self) -> None:
         if not (math.isfinite(self.temperature) and self.temperature >= 0):
             raise EngineError(f"temperature={self.temperature}: use 0 (greedy) or a positive number")
-        if self.top_k < 0:
+        if not 0 <= self.top_k < TOP_KS:
             raise EngineError(f"top_k={self.top_k}: use 0 (all tokens) or how many to choose among")
         if not 0 < self.top_p <= 1:
             raise EngineError(f"top_p={self.top_p}: use a number above 0, up to 1")
@@ -112,14 +114,11 @@ class Req:
 
     def accept(self, tokens: list[int], eos_token_id: int) -> list[int]:
         """Appends tokens until the request ends, and returns those that it took."""
-        taken: list[int] = []
-        for token in tokens:
-            taken.append(token)
-            self.output_ids.append(token)
-            if token == eos_token_id and not self.params.ignore_eos:
-                self.finish_reason = FinishReason.STOP
-            elif len(self.output_ids) >= self.params.max_new_tokens:
-                self.finish_reason = FinishReason.LENGTH
-            if self.finished():
-                break
+        taken = tokens[: self.params.max_new_tokens - len(self.output_ids)]
+        if eos_token_id in taken and not self.params.ignore_eos:
+            taken = taken[: taken.index(eos_token_id) + 1]
+            self.finish_reason = FinishReason.STOP
+        self.output_ids += taken
+        if not self.finished() and len(self.output_ids) == self.params.max_new_tokens:
+            self.finish_reason = FinishReason.LENGTH
         return taken

@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, ExitStack
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -24,6 +23,7 @@ from refimpl.engine.forward_batch import ForwardBatch, ForwardResult
 from refimpl.engine.forward_mode import ForwardMode
 from refimpl.engine.future_map import FutureMap
 from refimpl.engine.memory import CacheMemory
+from refimpl.engine.output_processor import Output, OutputProcessor
 from refimpl.engine.prefill import upload_prompts
 from refimpl.engine.request import FinishReason, Req
 from refimpl.engine.results import ResultRing
@@ -33,21 +33,6 @@ from refimpl.engine.streams import Streams
 from refimpl.engine.workers.base import Worker
 from refimpl.fences import apply_war_barrier
 from refimpl.model.sampling import SamplingMode
-
-
-@dataclass(frozen=True)
-class Output:
-    """What a step brought a request.
-
-    Args:
-        rid: the request.
-        token_ids: its new tokens.
-        finish_reason: why it ended; None while it runs.
-    """
-
-    rid: int
-    token_ids: list[int]
-    finish_reason: FinishReason | None
 
 
 class Scheduler:
@@ -76,7 +61,7 @@ class Scheduler:
         eos_token_id: int,
     ) -> None:
         self.device, self.config, self.streams, self.worker = device, config, streams, worker
-        self.memory, self.future_map, self.sampling, self.eos_token_id = memory, future_map, sampling, eos_token_id
+        self.memory, self.future_map, self.sampling = memory, future_map, sampling
         self._dev = devices.get(device)
         self.schedule_stream, self.forward_stream = streams.schedule_stream, streams.forward_stream
         self.results = ResultRing(device, streams, config.max_running_requests, worker.block + 1)
@@ -94,7 +79,7 @@ class Scheduler:
         self.forward_ct = 0
         self.num_retracted = 0
         self._captured = set[SamplingMode]()
-        self._outputs: list[Output] = []
+        self.outputs = OutputProcessor(memory, eos_token_id)
 
     # The loops
 
@@ -107,12 +92,12 @@ class Scheduler:
                 batch = self.get_next_batch_to_run()
                 if batch:
                     result = self.run_batch(batch)
-                    self.process_batch_result_blocking(batch.copy(), result)
+                    self.outputs.process_batch_result_blocking(batch.copy(), result)
                 else:
                     self.on_idle()
 
                 self.last_batch = batch
-            yield self._take_outputs()
+            yield self.outputs.take()
 
     def event_loop_overlap(self) -> Iterator[list[Output]]:
         """Step N+1 is prepared while step N runs; results are read one step late. Yields what each turn brought."""
@@ -139,7 +124,7 @@ class Scheduler:
                     self.on_idle()
 
                 self.last_batch = batch
-            yield self._take_outputs()
+            yield self.outputs.take()
 
     def is_disable_overlap_for_batch(self, batch: ScheduleBatch | None) -> bool:
         """Whether the last results are read before this batch is launched: of two prefills in a row, if so asked."""
@@ -154,7 +139,7 @@ class Scheduler:
     def pop_and_process_blocking(self) -> None:
         """The oldest results not yet read."""
         launched, result = self.result_queue.popleft()
-        self.process_batch_result_blocking(launched, result)
+        self.outputs.process_batch_result_blocking(launched, result)
 
     # Requests
 
@@ -188,7 +173,7 @@ class Scheduler:
                 self.memory.release(req)
         self.inbox = deque(r for r in self.inbox if r is not req)
         self.waiting_queue = deque(r for r in self.waiting_queue if r is not req)
-        self._outputs.append(Output(req.rid, [], req.finish_reason))
+        self.outputs.ended(req)
 
     # Batches
 
@@ -197,6 +182,7 @@ class Scheduler:
         if self.last_batch and self.last_batch.forward_mode.is_extend():
             self.last_batch.filter_batch()
             self.running_batch.merge_batch(self.last_batch)
+        self.running_batch.filter_batch()
         new_batch = self.get_new_batch_prefill()
         if new_batch is not None:
             return new_batch
@@ -207,7 +193,6 @@ class Scheduler:
 
     def get_new_batch_prefill(self) -> ScheduleBatch | None:
         """Takes requests off the queue, in order, as long as rows, slots and the prefill's size allow."""
-        self.running_batch.filter_batch()
         reqs: list[Req] = []
         tokens = promised = 0
         while self.waiting_queue and self.running_batch.batch_size() + len(reqs) < self.config.max_running_requests:
@@ -232,8 +217,7 @@ class Scheduler:
         return ScheduleBatch(ForwardMode.EXTEND, reqs, extend=extend, seq_lens=seq_lens)
 
     def update_running_batch(self, batch: ScheduleBatch) -> None:
-        """Drops what ended, retracts what no longer fits, and reserves the slots of the next step."""
-        batch.filter_batch()
+        """Retracts what no longer fits, and reserves the slots of the next step."""
         while not self.memory.can_decode(batch.reqs):
             self.retract_decode(batch)
         if not batch.is_empty():
@@ -303,16 +287,6 @@ class Scheduler:
         read_done, runner.shared_read_done_event = runner.shared_read_done_event, None
         apply_war_barrier(self.config.fences.war_barrier, read_done, self.schedule_stream, self.forward_stream)
 
-    def process_batch_result_blocking(self, launched: LaunchedBatch, result: ForwardResult) -> None:
-        """Takes the tokens of a step, and gives back what ended requests held; blocks until they are copied."""
-        # Safe because: the host reads packed_cpu after copy_done.
-        result.copy_done.synchronize()
-        assert result.packed_cpu is not None, "the copy was queued when the step was launched"
-        for req, epoch, row in zip(launched.reqs, launched.epochs, result.packed_cpu.tolist(), strict=True):
-            # A request that ended or was retracted meanwhile had this forward for nothing.
-            if not req.finished() and req.epoch == epoch:
-                self._take_tokens(req, row[: row[-1]], launched.forward_mode)
-
     def on_idle(self) -> None:
         """Nothing runs: every row and slot must be back."""
         slots, rows = self.memory.allocator, self.memory.req_to_token_pool
@@ -320,27 +294,12 @@ class Scheduler:
             assert rows.available() == rows.rows, f"{rows.rows - rows.available()} rows are not back"
             assert slots.available() == self.memory.num_slots, f"{self.memory.num_slots - slots.available()} slots leak"
 
-    def _take_tokens(self, req: Req, tokens: list[int], forward_mode: ForwardMode) -> None:
-        if not forward_mode.is_extend():
-            req.kv_committed_len += len(tokens)
-            req.accept_lens[len(tokens)] += 1
-        taken = req.accept(tokens, self.eos_token_id)
-        self._outputs.append(Output(req.rid, taken, req.finish_reason))
-        if req.finished():
-            self.memory.release(req)
-        else:
-            self.memory.maybe_evict_swa(req)
-
     def _seq_lens_cpu(self, batch: ScheduleBatch) -> tuple[int, ...] | None:
         if not self.config.needs_cpu_seq_lens:
             return None
         if batch.extend is not None:
             return batch.extend.lens
         return tuple(self.future_map.resolve_seq_lens_cpu_blocking([req.row for req in batch.reqs]))
-
-    def _take_outputs(self) -> list[Output]:
-        outputs, self._outputs = self._outputs, []
-        return outputs
 
     def _turn(self) -> AbstractContextManager[Any]:
         """What schedules runs on ``schedule_stream``, and keeps no history for gradients."""

@@ -34,22 +34,29 @@ def load_family(path: Path) -> Family:
         FileNotFoundError: no such file.
         WeightsError: not JSON, a key unknown or missing, or a shape that cannot be.
     """
-    if not path.is_file():
-        raise FileNotFoundError(f"{path}: no config there; name a size that has weights")
-    try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise WeightsError(f"{path}: not JSON ({error}); fetch or train it again") from error
+    content = _read(path)
     if not isinstance(content, dict) or content.keys() != {"target", "drafts"}:
         raise WeightsError(f'{path}: must hold the keys "target" and "drafts", and nothing else')
-    if unknown := sorted(content["drafts"].keys() - _DRAFTS.keys()):
-        raise WeightsError(f"{path}: unknown draft {unknown[0]!r}; known are {', '.join(_DRAFTS)}")
-    drafts: dict[str, Any] = {kind: _config(path, _DRAFTS[kind], values) for kind, values in content["drafts"].items()}
+    written = content["drafts"]
+    if not isinstance(written, dict) or written.keys() - _DRAFTS.keys():
+        raise WeightsError(f"{path}: drafts must be a table of {', '.join(_DRAFTS)}; it is {str(written)[:60]}")
+    drafts: dict[str, Any] = {kind: _config(path, _DRAFTS[kind], values) for kind, values in written.items()}
     return Family(target=_config(path, ModelConfig, content["target"]), **drafts)
 
 
-def _config(path: Path, kind: type[_Config], values: dict[str, Any]) -> _Config:
+def _read(path: Path) -> Any:
+    if not path.is_file():
+        raise FileNotFoundError(f"{path}: no config there; name a size that has weights")
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise WeightsError(f"{path}: not JSON ({error}); fetch or train it again") from error
+
+
+def _config(path: Path, kind: type[_Config], values: Any) -> _Config:
     """Tuples come back from JSON as lists; all else is as it was written."""
+    if not isinstance(values, dict):
+        raise WeightsError(f"{path}: {kind.__name__} must be a table of names and values")
     arguments: dict[str, Any] = {
         key: tuple(value) if isinstance(value, list) else value for key, value in values.items()
     }

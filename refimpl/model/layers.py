@@ -46,7 +46,6 @@ class Attention(nn.Module):
         super().__init__()
         self.heads = config.num_attention_heads
         self.kv_heads = config.num_key_value_heads
-        self.head_dim = config.head_dim
         self.q_size = config.q_size
         qkv_size = config.q_size + 2 * config.kv_size
         self.qkv_proj = nn.Linear(input_size or config.hidden_size, qkv_size, bias=False)

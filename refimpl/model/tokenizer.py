@@ -7,6 +7,7 @@ from pathlib import Path
 import tokenizers
 
 BOS, EOS, MASK = "<bos>", "<eos>", "<mask>"
+_UNKNOWN = "\N{REPLACEMENT CHARACTER}".encode()
 TOKENIZER_PATH = Path(__file__).parent / "weights" / "tokenizer.json"
 
 
@@ -76,8 +77,9 @@ class Tokenizer:
         return [self.bos_token_id, *ids] if bos else ids
 
     def decode(self, ids: Iterable[int]) -> str:
-        """The text of tokens; special tokens have none, bytes that are no UTF-8 become U+FFFD."""
-        return b"".join(self._bytes[token] for token in ids).decode("utf-8", errors="replace")
+        """The text of tokens; special tokens have none. Bytes that are no UTF-8 become U+FFFD, and so do tokens beyond
+        this vocabulary, which a target with a larger one may emit."""
+        return _spelled(self._bytes, ids).decode("utf-8", errors="replace")
 
     def stream(self) -> "TextStream":
         """A decoder for tokens that come one by one."""
@@ -112,11 +114,15 @@ class TextStream:
 
     def push(self, ids: Iterable[int]) -> str:
         """The text that these tokens complete; may be empty."""
-        return self._decoder.decode(b"".join(self._bytes[token] for token in ids))
+        return self._decoder.decode(_spelled(self._bytes, ids))
 
     def finish(self) -> str:
         """What is left when no token comes any more: U+FFFD for half a character, else nothing."""
         return self._decoder.decode(b"", final=True)
+
+
+def _spelled(bytes_of_tokens: list[bytes], ids: Iterable[int]) -> bytes:
+    return b"".join(bytes_of_tokens[token] if token < len(bytes_of_tokens) else _UNKNOWN for token in ids)
 
 
 def _characters_of_bytes() -> dict[int, str]:

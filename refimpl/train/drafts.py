@@ -39,9 +39,9 @@ def train_draft(kind: str, size: str, plan: SizePlan, place: Workplace, deadline
     text = DraftText(known, place.shards(size), training.own_share, seed=5)
 
     def batch() -> tuple[Tensor, ...]:
-        return _batch(draft, text.batch(training.rows, plan.context), training)
+        return batch_of(draft, text.batch(training.rows, plan.context), training)
 
-    loss = compiling.ready(_loss(draft, target, training), trainable(draft), batch(), place, say)
+    loss = compiling.ready(loss_of(draft, target, training), trainable(draft), batch(), place, say)
     wait_for_file(place.weights_file(size, "target"), deadline)
     load_weights(target, place.weights_file(size, "target"))
     say("the target is there")
@@ -55,7 +55,7 @@ def train_draft(kind: str, size: str, plan: SizePlan, place: Workplace, deadline
     return {"parameters": parameters, **history.to_json(), "own_tokens": text.own_tokens}
 
 
-def _loss(draft: Draft, target: Qwen3, training: Training) -> Callable[..., Tensor]:
+def loss_of(draft: Draft, target: Qwen3, training: Training) -> Callable[..., Tensor]:
     hard = training.hard_share
     match draft:
         case Eagle3():
@@ -66,7 +66,7 @@ def _loss(draft: Draft, target: Qwen3, training: Training) -> Callable[..., Tens
             return lambda tokens, anchors: dflash.loss(draft, target, tokens, anchors, hard)
 
 
-def _batch(draft: Draft, tokens: Tensor, training: Training) -> tuple[Tensor, ...]:
+def batch_of(draft: Draft, tokens: Tensor, training: Training) -> tuple[Tensor, ...]:
     if not isinstance(draft, DFlash):
         return (tokens,)
     rows, length = tokens.shape

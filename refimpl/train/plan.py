@@ -63,15 +63,15 @@ def _drafts(rows: int, anchors: int, rates: dict[str, float]) -> dict[str, Train
 PLANS = {
     "nano": SizePlan(
         target=Training(64, Optimizing(learning_rate=4e-3, warmup_steps=200)),
-        writing=Writing(4096, CONTEXT, (16, 192), SERVING_TEMPERATURES),
+        writing=Writing(4096, CONTEXT, (64, 416), SERVING_TEMPERATURES),
         drafts=_drafts(48, 48, {"eagle": 4e-3, "mtp": 4e-3, "dflash": 3e-3}),
-        evaluation=Evaluation(prompts=128, prompt_tokens=128, new_tokens=160),
+        evaluation=Evaluation(prompts=128, prompt_tokens=128, new_tokens=128),
     ),
     "small": SizePlan(
         target=Training(64, Optimizing(learning_rate=2.5e-3, warmup_steps=300)),
-        writing=Writing(4096, CONTEXT, (16, 192), SERVING_TEMPERATURES),
+        writing=Writing(4096, CONTEXT, (64, 416), SERVING_TEMPERATURES),
         drafts=_drafts(32, 48, {"eagle": 2e-3, "mtp": 2e-3, "dflash": 2e-3}),
-        evaluation=Evaluation(prompts=128, prompt_tokens=128, new_tokens=160),
+        evaluation=Evaluation(prompts=128, prompt_tokens=128, new_tokens=128),
     ),
 }
 """By size. The last layer's output is no feature, the mask token is never a label, contexts are of one length."""
@@ -87,7 +87,7 @@ SCHEDULE = (
     Span("evaluate-mtp", "nano", 0.38, 0.55, gpu=3),
     Span("evaluate-dflash", "nano", 0.38, 0.55, gpu=3),
     Span("selfgen", "small", 0.30, 0.75, gpu=3),
-    Span("draft-eagle", "small", 0.28, 0.84, gpu=2),
+    Span("draft-eagle", "small", 0.24, 0.84, gpu=2),
     Span("draft-mtp", "small", 0.37, 0.84, gpu=0),
     Span("draft-dflash", "small", 0.28, 0.84, gpu=1),
     Span("evaluate-eagle", "small", 0.82, 1.0, gpu=2),

@@ -76,11 +76,11 @@ class Writer:
         Returns:
             ``[rows, length]``, a tensor of its own.
         """
+        if self._position.is_cuda and not self._graphs:
+            self._capture()
         self._tokens.copy_(tokens)
         self._prompt_lens.copy_(prompt_lens)
         self._temperatures.copy_(temperatures)
-        if self._position.is_cuda and not self._graphs:
-            self._capture()
         self._position.zero_()
         for position in range(self._length - 1):
             end = self._end(position)
@@ -101,11 +101,9 @@ class Writer:
                 self._step(self._length)
         torch.cuda.current_stream().wait_stream(stream)
         for end in sorted({self._end(position) for position in range(self._length - 1)}):
-            self._position.fill_(end - STRETCH if end >= STRETCH else 0)
             self._graphs[end] = torch.cuda.CUDAGraph()
             with torch.cuda.graph(self._graphs[end]):
                 self._step(end)
-        self._tokens.zero_()
 
     def _step(self, end: int) -> None:
         """One token of every row: runs the token at the position, writes the one after it unless the prompt has it."""

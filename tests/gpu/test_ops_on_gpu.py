@@ -33,7 +33,7 @@ def _random(*shape: int, dtype: torch.dtype = torch.float32) -> Tensor:
 
 
 def _close(kernel: Tensor, expected: Tensor) -> None:
-    """As close as two orders of summing are; in bfloat16 what is summed or rotated may have been rounded to a neighbour."""
+    """As close as two orders of summing are; in bfloat16 a term may have been rounded to its neighbour."""
     assert kernel.dtype == expected.dtype
     largest = expected.abs().max().item() if expected.numel() else 0.0
     rtol, atol = (1e-5, 1e-5) if expected.dtype == torch.float32 else (BF16_STEP, BF16_STEP * largest)
@@ -170,3 +170,46 @@ def test_a_captured_step_follows_lengths_that_change_on_the_device() -> None:
         out.fill_(float("nan"))
         graph.replay()
         _close(out, plain.paged_attention(**call))
+
+
+@pytest.mark.skipif(DEVICE == "cpu", reason="only a GPU has streams")
+@pytest.mark.parametrize("captured", [False, True], ids=["eager", "captured"])
+def test_a_kernel_that_may_start_early_still_comes_after_what_its_stream_waits_for(captured: bool) -> None:
+    x, weight = _random(64, 4096), _random(4096)
+    new = _random(64, 4097)[:, :-1].contiguous()
+    main, side = torch.cuda.Stream(), torch.cuda.Stream()
+    written = torch.cuda.Event()
+
+    def work() -> Tensor:
+        side.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(side):
+            torch.cuda._sleep(2_000_000)
+            x.copy_(new)
+            written.record()
+        ops.rms_norm(new, weight, EPS)  # the kernel before: the next may start while it ends
+        torch.cuda.current_stream().wait_event(written)
+        return ops.rms_norm(x, weight, EPS)
+
+    ops.rms_norm(x, weight, EPS)
+    torch.cuda.synchronize()
+    if captured:
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph, stream=main):
+            out = work()
+        x.zero_()
+        graph.replay()
+    else:
+        with torch.cuda.stream(main):
+            out = work()
+    torch.cuda.synchronize()
+    _close(out, plain.rms_norm(new, weight, EPS))
+
+
+@pytest.mark.skipif(DEVICE == "cpu", reason="only a GPU starts kernels early")
+def test_a_chain_of_kernels_that_may_start_early_gives_what_the_chain_gives() -> None:
+    x, weight = _random(64, 4096), _random(4096)
+    expected, ours = x, x
+    for _ in range(20):
+        expected = plain.add_rms_norm(expected, x, weight, EPS)[0]
+        ours = ops.add_rms_norm(ours, x, weight, EPS)[0]
+    torch.testing.assert_close(ours, expected, rtol=1e-3, atol=1e-3)

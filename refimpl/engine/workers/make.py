@@ -5,8 +5,10 @@ from __future__ import annotations
 from refimpl.engine.config import EngineConfig
 from refimpl.engine.workers.base import Resources, Worker
 from refimpl.engine.workers.dflash import DFlashWorker
+from refimpl.engine.workers.eagle import EagleWorker, chain_alloc_len
 from refimpl.engine.workers.plain import PlainWorker
 from refimpl.model.dflash import DFlash
+from refimpl.model.eagle import Eagle3
 from refimpl.model.weights_io import Draft
 
 
@@ -17,6 +19,8 @@ def make_worker(resources: Resources, draft: Draft | None) -> Worker:
             return PlainWorker(resources)
         case DFlash():
             return DFlashWorker(resources, draft)
+        case Eagle3():
+            return EagleWorker(resources, draft)
     raise NotImplementedError
 
 
@@ -27,4 +31,6 @@ def alloc_len_of(draft: Draft | None, config: EngineConfig) -> int:
             return 1
         case DFlash():
             return draft.config.block_size
+        case Eagle3():
+            return chain_alloc_len(draft, config)
     raise NotImplementedError

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from refimpl import device as devices
+from refimpl.engine.output_processor import Output
 from refimpl.engine.request import Req, SamplingParams
-from refimpl.engine.scheduler import Output, Scheduler
+from refimpl.engine.scheduler import Scheduler
 from refimpl.lessons.bench_engine.workload import Workload
 
 
@@ -42,13 +43,18 @@ class Served:
         return self.end_us - self.begin_us
 
 
-def requests(work: Workload, vocab_size: int, temperature: float = 0.0) -> list[Req]:
-    """Greedy requests of a workload that end by length alone."""
+def requests(work: Workload, prompts: Sequence[Sequence[int]]) -> list[Req]:
+    """Greedy requests of a workload that end by length alone.
+
+    Args:
+        work: how far each is decoded.
+        prompts: token ids, one for each request.
+    """
     params = [
-        SamplingParams(temperature=temperature, max_new_tokens=tokens, seed=index, ignore_eos=True)
+        SamplingParams(max_new_tokens=tokens, seed=index, ignore_eos=True)
         for index, tokens in enumerate(work.lengths())
     ]
-    return [Req(rid, ids, of) for rid, (ids, of) in enumerate(zip(work.prompts(vocab_size), params, strict=True))]
+    return [Req(rid, list(ids), of) for rid, (ids, of) in enumerate(zip(prompts, params, strict=True))]
 
 
 def run_to_end(scheduler: Scheduler, reqs: Sequence[Req], loop: Loop = Loop.OVERLAP) -> None:

@@ -42,9 +42,7 @@ class Beat:
     def decodes(self, batch_size: int) -> bool:
         """Whether it launched a decode of this many requests."""
         return (
-            self.batch is not None
-            and not self.batch.forward_mode.is_extend()
-            and self.batch.batch_size == batch_size
+            self.batch is not None and not self.batch.forward_mode.is_extend() and self.batch.batch_size == batch_size
         )
 
 

@@ -1,10 +1,9 @@
 """transformers' loops as rows: which of them, how they are set, and one call that runs each once."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from refimpl.lessons.bench_engine.loops import Steps
-from refimpl.lessons.bench_engine.workload import Workload
 from refimpl.lessons.peers.continuous import GenerateBatch, Padding, Settings
 from refimpl.lessons.peers.generate import Run, greedy, greedy_with_dflash
 
@@ -13,20 +12,16 @@ GENERATE_DFLASH = "transformers generate, dflash"
 BATCH_ITS_OWN = "transformers generate_batch, overlapped, its own padding"
 BATCH_FITTED = "transformers generate_batch, overlapped, fitted padding"
 
-_SETTINGS = {
-    BATCH_ITS_OWN: Settings(padding=Padding.ITS_OWN),
-    BATCH_FITTED: Settings(padding=Padding.FITTED),
-}
+_PADDINGS = {BATCH_ITS_OWN: Padding.ITS_OWN, BATCH_FITTED: Padding.FITTED}
 
 
-def generate(model: Any, work: Workload) -> Callable[[], Steps]:
-    """`generate` on all requests of a workload at once."""
-    prompts = work.prompts(model.config.vocab_size)
-    return lambda: _steps(greedy(model, prompts, work.new_tokens))
+def generate(model: Any, prompts: Sequence[Sequence[int]], new_tokens: int) -> Callable[[], Steps]:
+    """`generate` on all prompts at once."""
+    return lambda: _steps(greedy(model, prompts, new_tokens))
 
 
-def generate_with_dflash(model: Any, draft: Any, prompt: list[int], new_tokens: int) -> Callable[[], Steps]:
-    """`generate` with a DFLASH draft on one request."""
+def generate_with_dflash(model: Any, draft: Any, prompt: Sequence[int], new_tokens: int) -> Callable[[], Steps]:
+    """`generate` with a DFLASH draft on one prompt."""
     return lambda: _steps(greedy_with_dflash(model, draft, prompt, new_tokens))
 
 
@@ -37,18 +32,25 @@ class Batched:
 
     Args:
         new_model: makes a model object of transformers on the weights.
-        work: the workload.
+        prompts: token ids, equally many for each.
+        new_tokens: tokens to add to each.
         overlapped: False where there is no CUDA: neither graphs nor overlap.
     """
 
-    def __init__(self, new_model: Callable[[], Any], work: Workload, overlapped: bool = True) -> None:
-        self._work = work
-        self._peers: dict[str, GenerateBatch] = {}
-        for name, settings in _SETTINGS.items():
-            settings = Settings(settings.padding, graphs=overlapped, overlapped=overlapped)
-            model = new_model()
-            self._prompts = work.prompts(model.config.vocab_size)
-            self._peers[name] = GenerateBatch(model, work.requests, work.prompt_tokens, work.new_tokens, settings)
+    def __init__(
+        self,
+        new_model: Callable[[], Any],
+        prompts: Sequence[Sequence[int]],
+        new_tokens: int,
+        overlapped: bool = True,
+    ) -> None:
+        self._prompts = prompts
+        self._peers = {
+            name: GenerateBatch(
+                new_model(), len(prompts), len(prompts[0]), new_tokens, Settings(padding, overlapped, overlapped)
+            )
+            for name, padding in _PADDINGS.items()
+        }
 
     def loops(self) -> dict[str, Callable[[], Steps]]:
         """By name, what runs each of them once."""

@@ -1,5 +1,6 @@
 """Times of repeated device work, and what is kept of them: median, p10, p90 and how many there were."""
 
+import itertools
 import statistics
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -74,7 +75,7 @@ def queued_back_to_back_ms(
         work()
         mark.record()
     marks[-1].synchronize()
-    return [float(begin.elapsed_time(end)) for begin, end in zip(marks, marks[1:], strict=False)]
+    return [float(begin.elapsed_time(end)) for begin, end in itertools.pairwise(marks)]
 
 
 def interleaved(variants: Mapping[Variant, Callable[[], Sequence[float]]], rounds: int) -> dict[Variant, list[float]]:

@@ -1,5 +1,6 @@
 """When each step of a peer's loop ended, by the host's clock."""
 
+import itertools
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -48,7 +49,7 @@ class StepClock:
     def accept_lens(self, skip: int) -> list[int]:
         """Tokens that each step added, without the first `skip`."""
         lengths = self.lengths[skip:]
-        return [after - before for before, after in zip(lengths, lengths[1:], strict=False)]
+        return [after - before for before, after in itertools.pairwise(lengths)]
 
 
 def between_ms(seconds: Sequence[float]) -> list[float]:
@@ -57,4 +58,4 @@ def between_ms(seconds: Sequence[float]) -> list[float]:
     >>> between_ms([1.0, 1.5, 1.75])
     [500.0, 250.0]
     """
-    return [1000 * (after - before) for before, after in zip(seconds, seconds[1:], strict=False)]
+    return [1000 * (after - before) for before, after in itertools.pairwise(seconds)]

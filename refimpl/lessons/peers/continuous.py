@@ -5,7 +5,7 @@ fixed length, and masks the pairs that do not belong together. What it is given 
 measured twice: padded as it chooses itself, and padded to fit the workload.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any
@@ -20,6 +20,9 @@ BLOCK_TOKENS = 256
 
 KEY_STEP = 512
 """Fitted, keys are padded to a multiple of this: a graph a multiple, so finer ones cost captures and gain little."""
+
+_ITS_OWN = 0
+"""What its configuration calls a padding that it chooses itself."""
 
 
 class Padding(Enum):
@@ -107,7 +110,6 @@ def _config(requests: int, longest: int, settings: Settings) -> Any:
     fitted = settings.padding is Padding.FITTED
     blocks_each = -(-longest // BLOCK_TOKENS)
     # Its mask has a row per token of a batch and a column per token of the cache, and is copied to the device whole.
-    padding = {"q_padding_interval_size": requests, "kv_padding_interval_size": KEY_STEP} if fitted else {}
     return ContinuousBatchingConfig(
         block_size=BLOCK_TOKENS,
         num_blocks=requests * blocks_each if fitted else max(64, requests * blocks_each),
@@ -118,11 +120,13 @@ def _config(requests: int, longest: int, settings: Settings) -> Any:
         use_async_batching=settings.overlapped,
         default_compile_level=settings.compile_level,
         safety_margin=0.0,
-        **padding,
+        q_padding_interval_size=requests if fitted else _ITS_OWN,
+        kv_padding_interval_size=KEY_STEP if fitted else _ITS_OWN,
     )
 
 
 def _generation_config(new_tokens: int) -> Any:
     from transformers import GenerationConfig
 
-    return GenerationConfig(max_new_tokens=new_tokens, do_sample=False, eos_token_id=-1, pad_token_id=0)
+    made: Callable[..., Any] = GenerationConfig  # untyped upstream
+    return made(max_new_tokens=new_tokens, do_sample=False, eos_token_id=-1, pad_token_id=0)

@@ -1,5 +1,6 @@
 """Our models as transformers' classes, on the same memory: the oracle of parity tests and the peer of benchmarks."""
 
+from importlib import import_module
 from typing import Any
 
 import torch
@@ -23,10 +24,8 @@ def target_to_transformers(target: Qwen3, attention: str = "sdpa") -> Any:
     Returns:
         The model, for inference.
     """
-    from transformers import Qwen3Config, Qwen3ForCausalLM
-
-    config = target.config
-    theirs = Qwen3Config(
+    library, config = _transformers(), target.config
+    theirs = library.Qwen3Config(
         **_layer_arguments(config),
         vocab_size=config.vocab_size,
         num_hidden_layers=config.num_hidden_layers,
@@ -39,7 +38,7 @@ def target_to_transformers(target: Qwen3, attention: str = "sdpa") -> Any:
         attn_implementation=attention,
     )
     with torch.device("meta"):
-        model = Qwen3ForCausalLM(theirs)
+        model = library.Qwen3ForCausalLM(theirs)
     _assign(model, disk_tensors(target))
     model.tie_weights()
     model.model.rotary_emb = _rotary(model.model.rotary_emb, theirs, target.device)
@@ -56,10 +55,8 @@ def dflash_to_transformers(draft: DFlash, attention: str = "sdpa") -> Any:
     Returns:
         The model, for ``generate(assistant_model=…, speculation_type="dflash")``.
     """
-    from transformers import MuseGlimmerAssistantConfig, MuseGlimmerAssistantModel
-
-    config, target = draft.config, draft.shared.target_config
-    theirs = MuseGlimmerAssistantConfig(
+    library, config, target = _transformers(), draft.config, draft.shared.target_config
+    theirs = library.MuseGlimmerAssistantConfig(
         **_layer_arguments(config),
         num_hidden_layers=config.num_hidden_layers,
         layer_types=["full_attention"] * config.num_hidden_layers,
@@ -72,10 +69,15 @@ def dflash_to_transformers(draft: DFlash, attention: str = "sdpa") -> Any:
         attn_implementation=attention,
     )
     with torch.device("meta"):
-        model = MuseGlimmerAssistantModel(theirs)
+        model = library.MuseGlimmerAssistantModel(theirs)
     _assign(model, {_dflash_name(name): tensor for name, tensor in disk_tensors(draft).items()})
     model.rotary_emb = _rotary(model.rotary_emb, theirs, draft.fc.weight.device)
     return _ready(model)
+
+
+def _transformers() -> Any:
+    """Imported when it is needed, as it takes seconds; untyped."""
+    return import_module("transformers")
 
 
 def _layer_arguments(config: LayerConfig) -> dict[str, Any]:

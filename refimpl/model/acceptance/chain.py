@@ -11,9 +11,6 @@ import torch
 from refimpl.model.acceptance.accepted import PADDING, Accepted, emit
 from refimpl.model.sampling import Purpose, SamplingMode, SamplingTensors, probabilities, sample, uniform
 
-# Next to nothing, added to what a rejection leaves: where p and q differ by rounding alone, it leaves nothing at all.
-_REMNANT = 2.0**-60
-
 
 def verify_greedy(draft_tokens: torch.Tensor, target_argmax: torch.Tensor) -> Accepted:
     """Accepts drafts as long as each is the token that the target takes.
@@ -55,7 +52,8 @@ def verify_rejection(
     Args:
         draft_tokens: ``[bs, k]`` int64.
         q: ``[bs, k, V]`` float32, the distribution that each draft was drawn from: that very tensor, not one that was
-            computed again. None for drafts that were not drawn (an argmax): each then has all of q.
+            computed again. None for drafts that were not drawn (an argmax): each then has all of q. That is right for
+            a drawn one too, but accepts it less often.
         p: ``[bs, k+1, V]`` float32, the target's distribution behind the anchor and behind each draft.
         u_accept: ``[bs, k]`` float32 in [0, 1).
         u_final: ``[bs]`` float32 in [0, 1). No draw may have decided anything else.
@@ -74,7 +72,9 @@ def verify_rejection(
     num_accepted = (threshold < p_of_draft).cumprod(-1).sum(-1)
     p_final = _row(p, num_accepted)
     left = (p_final - _rejected(draft_tokens, q, num_accepted, p.shape[-1])).clamp(min=0)
-    return emit(draft_tokens, num_accepted, sample(torch.add(left, p_final, alpha=_REMNANT), u_final))
+    # Where p and q differ by rounding alone, a rejection can leave nothing.
+    left = torch.where(left.sum(-1, keepdim=True) > 0, left, p_final)
+    return emit(draft_tokens, num_accepted, sample(left, u_final))
 
 
 def verify_chain(

@@ -1,12 +1,12 @@
 """The ops of the models: Triton kernels for tensors on CUDA, plain PyTorch elsewhere, one set of signatures.
 
-A kernel and its reference give the same values up to rounding; float32 kernels multiply in IEEE float32, never in TF32.
-Kernels have no gradient: inside `with ops.reference():` the plain version runs on every device, for training and as the
-oracle of tests.
+A kernel and its plain version give the same values up to rounding; float32 kernels multiply in IEEE float32, never in
+TF32. On `sim` an op is one operator made of the plain version, since a kernel is one piece of work. Kernels have no
+gradient: inside `with ops.reference():` the plain version runs everywhere, for training and as the oracle of tests.
 
 Every op queues its work on the current stream and returns at once; none of them blocks the host, none has a shape that
-depends on a value, so all of them may be captured in a CUDA graph. Integer tensors may be int32 or int64 unless the
-text says which.
+depends on a value, so all of them may be captured in a graph. Integer tensors may be int32 or int64 unless the text
+says which.
 """
 
 from __future__ import annotations
@@ -14,11 +14,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from functools import cache
+from types import ModuleType
+from typing import Any
 
 import torch
 from torch import Tensor
 
-from refimpl.model.ops import plain
+from refimpl.model.ops import plain, whole
 
 __all__ = [
     "add_rms_norm",
@@ -33,6 +36,7 @@ __all__ = [
     "store_kv",
 ]
 
+_WITHOUT_GRADIENT = ("cuda", "sim")
 _plain_everywhere: ContextVar[bool] = ContextVar("plain_everywhere", default=False)
 
 
@@ -68,11 +72,8 @@ def rms_norm(x: Tensor, weight: Tensor, eps: float) -> Tensor:
     Source:
         Zhang and Sennrich, Root Mean Square Layer Normalization, 2019; rounding as transformers' Qwen3RMSNorm.
     """
-    if _on_kernels(x):
-        from refimpl.model.ops import triton_norm
-
-        return triton_norm.rms_norm(x, weight, eps)
-    return plain.rms_norm(x, weight, eps)
+    out: Tensor = _version(x, weight).rms_norm(x, weight, eps)
+    return out
 
 
 def add_rms_norm(x: Tensor, residual: Tensor, weight: Tensor, eps: float) -> tuple[Tensor, Tensor]:
@@ -86,11 +87,8 @@ def add_rms_norm(x: Tensor, residual: Tensor, weight: Tensor, eps: float) -> tup
     Returns:
         The normalised sum and the sum, each [..., d].
     """
-    if _on_kernels(x):
-        from refimpl.model.ops import triton_norm
-
-        return triton_norm.add_rms_norm(x, residual, weight, eps)
-    return plain.add_rms_norm(x, residual, weight, eps)
+    out: tuple[Tensor, Tensor] = _version(x, weight).add_rms_norm(x, residual, weight, eps)
+    return out
 
 
 def qk_norm_rope(
@@ -120,11 +118,10 @@ def qk_norm_rope(
     Source:
         Su et al., RoFormer, 2021; head norms as in Qwen3.
     """
-    if _on_kernels(qkv):
-        from refimpl.model.ops import triton_rope
-
-        return triton_rope.qk_norm_rope(qkv, q_weight, k_weight, cos_sin, positions, heads, kv_heads, eps)
-    return plain.qk_norm_rope(qkv, q_weight, k_weight, cos_sin, positions, heads, kv_heads, eps)
+    out: tuple[Tensor, Tensor, Tensor] = _version(qkv, q_weight, k_weight).qk_norm_rope(
+        qkv, q_weight, k_weight, cos_sin, positions, heads, kv_heads, eps
+    )
+    return out
 
 
 def qk_norm_rope_store(
@@ -150,15 +147,10 @@ def qk_norm_rope_store(
     Returns:
         q [T, heads, hd].
     """
-    if _on_kernels(qkv):
-        from refimpl.model.ops import triton_rope
-
-        return triton_rope.qk_norm_rope_store(
-            qkv, q_weight, k_weight, cos_sin, positions, heads, kv_heads, eps, k_cache, v_cache, slots
-        )
-    q, k, v = plain.qk_norm_rope(qkv, q_weight, k_weight, cos_sin, positions, heads, kv_heads, eps)
-    plain.store_kv(k, v, k_cache, v_cache, slots)
-    return q
+    out: Tensor = _version(qkv, q_weight, k_weight).qk_norm_rope_store(
+        qkv, q_weight, k_weight, cos_sin, positions, heads, kv_heads, eps, k_cache, v_cache, slots
+    )
+    return out
 
 
 def silu_and_mul(gate_up: Tensor) -> Tensor:
@@ -171,11 +163,8 @@ def silu_and_mul(gate_up: Tensor) -> Tensor:
     Source:
         Shazeer, GLU Variants Improve Transformer, 2020.
     """
-    if _on_kernels(gate_up):
-        from refimpl.model.ops import triton_norm
-
-        return triton_norm.silu_and_mul(gate_up)
-    return plain.silu_and_mul(gate_up)
+    out: Tensor = _version(gate_up).silu_and_mul(gate_up)
+    return out
 
 
 def store_kv(k: Tensor, v: Tensor, k_cache: Tensor, v_cache: Tensor, slots: Tensor) -> None:
@@ -188,12 +177,7 @@ def store_kv(k: Tensor, v: Tensor, k_cache: Tensor, v_cache: Tensor, slots: Tens
         v_cache: [num_slots, kv_heads, hd], written at `slots`.
         slots: [T]; rows that name one slot twice (padding, slot 0) leave either.
     """
-    if _on_kernels(k):
-        from refimpl.model.ops import triton_tables
-
-        triton_tables.store_kv(k, v, k_cache, v_cache, slots)
-    else:
-        plain.store_kv(k, v, k_cache, v_cache, slots)
+    _version(k, v).store_kv(k, v, k_cache, v_cache, slots)
 
 
 def paged_attention(
@@ -232,13 +216,10 @@ def paged_attention(
     Source:
         Kwon et al., PagedAttention, 2023; split over entries as Flash-Decoding, Dao et al., 2023.
     """
-    if _on_kernels(q):
-        from refimpl.model.ops import triton_attention
-
-        attend = triton_attention.paged_attention
-    else:
-        attend = plain.paged_attention
-    return attend(q, k_cache, v_cache, page_table, kv_lens, q_starts, max_q_len, causal, tail_mask, window, scale)
+    out: Tensor = _version(q).paged_attention(
+        q, k_cache, v_cache, page_table, kv_lens, q_starts, max_q_len, causal, tail_mask, window, scale
+    )
+    return out
 
 
 def load_rows(
@@ -270,13 +251,9 @@ def load_rows(
     room = min(out_indices.shape[0], out_seq_lens.shape[0], out_page_table.shape[0])
     if not bs <= bucket <= room:
         raise ValueError(f"load_rows: {bs} requests for bucket {bucket} with buffers of {room}: choose a larger bucket")
-    if _on_kernels(req_to_token):
-        from refimpl.model.ops import triton_tables
-
-        load = triton_tables.load_rows
-    else:
-        load = plain.load_rows
-    load(req_to_token, req_pool_indices, seq_lens, out_indices, out_seq_lens, out_page_table, bucket)
+    _version(req_to_token).load_rows(
+        req_to_token, req_pool_indices, seq_lens, out_indices, out_seq_lens, out_page_table, bucket
+    )
 
 
 def assign_rows(req_to_token: Tensor, rows: Tensor, starts: Tensor, lens: Tensor, slots: Tensor, max_len: int) -> None:
@@ -291,22 +268,28 @@ def assign_rows(req_to_token: Tensor, rows: Tensor, starts: Tensor, lens: Tensor
             is over is not entered.
         max_len: At least every length; known on the host.
     """
-    if _on_kernels(req_to_token):
-        from refimpl.model.ops import triton_tables
-
-        triton_tables.assign_rows(req_to_token, rows, starts, lens, slots, max_len)
-    else:
-        plain.assign_rows(req_to_token, rows, starts, lens, slots, max_len)
+    _version(req_to_token).assign_rows(req_to_token, rows, starts, lens, slots, max_len)
 
 
-def _on_kernels(x: Tensor) -> bool:
-    """Whether this call goes to Triton; a gradient that a kernel would lose is an error."""
+def _version(*tensors: Tensor) -> Any:
+    """The module whose ops take these tensors; a gradient that a kernel would lose is an error."""
+    device = tensors[0].device.type
     # Under torch.compile the plain version is what the compiler fuses; it cannot trace the context variable either.
-    if not x.is_cuda or torch.compiler.is_compiling() or _plain_everywhere.get():
-        return False
-    if x.requires_grad and torch.is_grad_enabled():
+    if device not in _WITHOUT_GRADIENT or torch.compiler.is_compiling() or _plain_everywhere.get():
+        return plain
+    if torch.is_grad_enabled() and any(x.requires_grad for x in tensors):
+        if device == "sim":
+            return plain
         raise RuntimeError(
             "refimpl.model.ops: the kernels have no gradient: train inside `with ops.reference():`, or serve inside "
             "`with torch.inference_mode():`"
         )
-    return True
+    return _kernels() if device == "cuda" else whole
+
+
+@cache
+def _kernels() -> ModuleType:
+    """Imported when the first tensor on CUDA comes: elsewhere there may be no compiler for them."""
+    from refimpl.model.ops import triton_all
+
+    return triton_all

@@ -7,9 +7,16 @@ from dataclasses import dataclass
 LEAST_ROWS = 16
 """A tensor core's tile has no fewer rows."""
 MOST_ROWS = 64
-MOST_SPLITS = 32
-PROGRAMS_A_MULTIPROCESSOR = 2
-"""As many as are asked for before entries are split no further."""
+SPLIT_BLOCK = 32
+"""Entries at a time where there are few for each program."""
+WHOLE_BLOCK = 128
+"""Entries at a time where a program with many rows reads them all."""
+MOST_SPLITS = 16
+"""More help only contexts longer than those of this book, and the second kernel reads every one."""
+PROGRAMS_OF_FEW_ROWS = 4
+"""Programs a multiprocessor that are asked for before entries are split no further, of the smallest blocks."""
+PROGRAMS_OF_MANY_ROWS = 1
+"""Of larger blocks, which take more of it."""
 
 
 @dataclass(frozen=True)
@@ -46,15 +53,16 @@ def plan_of(
         multiprocessors: Of the device.
     Example:
         >>> plan_of(1, 8, 4, 4096, 128, 2, 132).splits, plan_of(64, 8, 4, 4096, 128, 2, 132).splits
-        (32, 1)
+        (16, 1)
     """
     block_m = min(max(_power_of_two(rows), LEAST_ROWS), MOST_ROWS if element_bytes == 2 else MOST_ROWS // 2)
-    block_n = 64 if element_bytes == 2 else 32
+    few = block_m == LEAST_ROWS
+    room = multiprocessors * (PROGRAMS_OF_FEW_ROWS if few else PROGRAMS_OF_MANY_ROWS)
     programs = requests * kv_heads * -(-rows // block_m)
-    wanted = max(multiprocessors * PROGRAMS_A_MULTIPROCESSOR // programs, 1)
-    useful = -(-width // block_n)
-    splits = min(_power_of_two_within(wanted), _power_of_two(useful), MOST_SPLITS)
-    return Plan(block_m, block_n, splits, warps=4, stages=3 if element_bytes == 2 else 2)
+    useful = -(-width // SPLIT_BLOCK)
+    splits = min(_power_of_two_within(max(room // programs, 1)), _power_of_two(useful), MOST_SPLITS)
+    whole = splits == 1 and not few and element_bytes == 2
+    return Plan(block_m, WHOLE_BLOCK if whole else SPLIT_BLOCK, splits, warps=4, stages=3 if few else 2)
 
 
 def _power_of_two(n: int) -> int:

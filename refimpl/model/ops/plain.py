@@ -48,6 +48,25 @@ def qk_norm_rope(
     return rotate(rms_norm(q, q_weight, eps), cos, sin), rotate(rms_norm(k, k_weight, eps), cos, sin), v
 
 
+def qk_norm_rope_store(
+    qkv: Tensor,
+    q_weight: Tensor,
+    k_weight: Tensor,
+    cos_sin: Tensor,
+    positions: Tensor,
+    heads: int,
+    kv_heads: int,
+    eps: float,
+    k_cache: Tensor,
+    v_cache: Tensor,
+    slots: Tensor,
+) -> Tensor:
+    """The one op, then the other."""
+    q, k, v = qk_norm_rope(qkv, q_weight, k_weight, cos_sin, positions, heads, kv_heads, eps)
+    store_kv(k, v, k_cache, v_cache, slots)
+    return q
+
+
 def silu_and_mul(gate_up: Tensor) -> Tensor:
     """`silu(gate) * up`, each rounded to the dtype of the input."""
     gate, up = gate_up.chunk(2, dim=-1)
@@ -165,7 +184,7 @@ def _rows_of_requests(q: Tensor, q_starts: Tensor, max_q_len: int) -> Tensor:
     """[T, heads, hd] to [bs, max_q_len, heads, hd]; rows that a request does not have repeat some token's."""
     bs, tokens = q_starts.shape[0] - 1, q.shape[0]
     if tokens == bs * max_q_len:  # then every request has max_q_len rows
-        return q.unflatten(0, (bs, max_q_len))
+        return q.view(bs, max_q_len, *q.shape[1:])
     at = q_starts[:-1, None] + torch.arange(max_q_len, device=q.device)
     return q[at.clamp(max=tokens - 1)]
 

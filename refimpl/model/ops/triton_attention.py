@@ -50,7 +50,7 @@ def _seen(
     return seen
 
 
-@triton.jit(do_not_specialize=["max_q_len", "tail", "window"])
+@triton.jit(do_not_specialize=["max_q_len", "tail", "window", "splits"])
 def _attend(
     q: tl.tensor,
     k_cache: tl.tensor,
@@ -68,13 +68,14 @@ def _attend(
     max_q_len: tl.tensor,
     tail: tl.tensor,
     window: tl.tensor,
+    splits: tl.tensor,
     scale: tl.tensor,
     KV_HEADS: tl.constexpr,
     GROUP: tl.constexpr,
     HEAD_DIM: tl.constexpr,
     BLOCK_M: tl.constexpr,
     BLOCK_N: tl.constexpr,
-    SPLITS: tl.constexpr,
+    SPLIT: tl.constexpr,
     CAUSAL: tl.constexpr,
     TAIL: tl.constexpr,
     WINDOW: tl.constexpr,
@@ -82,7 +83,6 @@ def _attend(
 ) -> None:
     """One block of rows, one key head, one part of one request's entries."""
     if DEPENDENT:
-        gdc_launch_dependents()
         gdc_wait()
     b = tl.program_id(2)
     kv_head = tl.program_id(1) % KV_HEADS
@@ -110,7 +110,7 @@ def _attend(
     begin = 0
     if WINDOW:
         begin = tl.maximum(first + start // GROUP - window + 1, 0)
-    part = tl.cdiv(tl.cdiv(tl.maximum(end - begin, 0), SPLITS), BLOCK_N) * BLOCK_N
+    part = tl.cdiv(tl.cdiv(tl.maximum(end - begin, 0), splits), BLOCK_N) * BLOCK_N
     low = begin + split * part
     high = tl.minimum(low + part, end)
 
@@ -142,10 +142,12 @@ def _attend(
         sums = tl.dot(weights.to(values.dtype), values, sums, input_precision="ieee")
         peak = higher
 
+    if DEPENDENT:
+        gdc_launch_dependents()
     sums = sums / tl.where(total == 0, 1.0, total)[:, None]
-    at_row = (token * KV_HEADS * GROUP + head) * SPLITS + split
+    at_row = (token * KV_HEADS * GROUP + head) * splits + split
     tl.store(out + at_row[:, None] * HEAD_DIM + d[None, :], sums, mask=held)
-    if SPLITS > 1:
+    if SPLIT:
         tl.store(lse + at_row, peak + tl.log2(total), mask=row >= 0)
 
 
@@ -163,12 +165,13 @@ def _join(
     split = tl.arange(0, SPLITS)
     d = tl.arange(0, HEAD_DIM)
     if DEPENDENT:
-        gdc_launch_dependents()
         gdc_wait()
     logs = tl.load(lse + at * SPLITS + split)
     peak = tl.max(logs, 0)
     weights = tl.exp2(logs - tl.where(peak == float("-inf"), 0.0, peak))
     values = tl.load(parts + (at * SPLITS + split)[:, None] * HEAD_DIM + d[None, :])
+    if DEPENDENT:
+        gdc_launch_dependents()
     total = tl.sum(weights, 0)
     joined = tl.sum(values * weights[:, None], 0) / tl.where(total == 0, 1.0, total)
     tl.store(out + at * HEAD_DIM + d, joined)
@@ -221,13 +224,14 @@ def paged_attention(
         max_q_len,
         0 if tail_mask is None else tail_mask.shape[2],
         0 if window is None else window,
+        plan.splits,
         (head_dim**-0.5 if scale is None else scale) * LOG2_E,
         KV_HEADS=kv_heads,
         GROUP=group,
         HEAD_DIM=head_dim,
         BLOCK_M=plan.block_m,
         BLOCK_N=plan.block_n,
-        SPLITS=plan.splits,
+        SPLIT=plan.splits > 1,
         CAUSAL=causal,
         TAIL=tail_mask is not None,
         WINDOW=window is not None,

@@ -2,7 +2,9 @@
 
 Programmatic dependent launch takes the launch latency out of a chain of short kernels. A kernel launched so first calls
 `gdc_wait`, before it reads or writes anything that another kernel writes or reads; then all before it is complete and
-visible, as on any stream. What never changes while a model runs, its weights, may be read before.
+visible, as on any stream. What never changes while a model runs, its weights, may be read before. A kernel calls
+`gdc_launch_dependents` when it has loaded what it needs: earlier, and the blocks of the next would wait in places that
+its own could take.
 
 Source: CUDA C++ Programming Guide, "Programmatic Dependent Launch and Synchronization".
 """

@@ -37,9 +37,10 @@ def _rms_norm(
     inside = at < d
     w = tl.load(weight + at, mask=inside, other=0)
     if DEPENDENT:
-        gdc_launch_dependents()
         gdc_wait()
     values = tl.load(x + row * x_stride + at, mask=inside, other=0)
+    if DEPENDENT:
+        gdc_launch_dependents()
     tl.store(out + row * d + at, _normed(values, w, d, eps), mask=inside)
 
 
@@ -62,10 +63,11 @@ def _add_rms_norm(
     inside = at < d
     w = tl.load(weight + at, mask=inside, other=0)
     if DEPENDENT:
-        gdc_launch_dependents()
         gdc_wait()
     added = tl.load(x + row * x_stride + at, mask=inside, other=0)
     before = tl.load(residual + row * residual_stride + at, mask=inside, other=0)
+    if DEPENDENT:
+        gdc_launch_dependents()
     after = (added.to(tl.float32) + before.to(tl.float32)).to(added.dtype)
     tl.store(total + row * d + at, after, mask=inside)
     tl.store(out + row * d + at, _normed(after, w, d, eps), mask=inside)
@@ -84,10 +86,11 @@ def _silu_and_mul(
     at = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
     inside = at < f
     if DEPENDENT:
-        gdc_launch_dependents()
         gdc_wait()
     gate = tl.load(gate_up + row * stride + at, mask=inside, other=0)
     up = tl.load(gate_up + row * stride + f + at, mask=inside, other=0)
+    if DEPENDENT:
+        gdc_launch_dependents()
     wide = gate.to(tl.float32)
     opened = (wide * tl.sigmoid(wide)).to(gate.dtype)
     tl.store(out + row * f + at, opened.to(tl.float32) * up.to(tl.float32), mask=inside)

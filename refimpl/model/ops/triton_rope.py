@@ -56,7 +56,6 @@ def _qk_norm_rope(
         k_weight + half + at, mask=is_k & whole, other=0
     )
     if DEPENDENT:
-        gdc_launch_dependents()
         gdc_wait()
     last = HEADS + 2 * KV_HEADS if STORE else HEADS + KV_HEADS
     source = qkv + token * qkv_stride + head * HEAD_DIM + at
@@ -66,6 +65,8 @@ def _qk_norm_rope(
     position = tl.load(positions + token).to(tl.int64)
     cos = tl.load(cos_sin + position * HEAD_DIM + at, mask=whole, other=0)
     sin = tl.load(cos_sin + position * HEAD_DIM + half + at, mask=whole, other=0)
+    if DEPENDENT:
+        gdc_launch_dependents()
     f1, f2 = x1.to(tl.float32), x2.to(tl.float32)
     scale = tl.rsqrt((tl.sum(f1 * f1, 1) + tl.sum(f2 * f2, 1)) / HEAD_DIM + eps)[:, None]
     n1, n2 = _scaled(x1, scale, w1), _scaled(x2, scale, w2)

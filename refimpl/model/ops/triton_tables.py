@@ -31,14 +31,17 @@ def _store_kv(
     at = tl.arange(0, BLOCK)
     inside = at < width
     if DEPENDENT:
-        gdc_launch_dependents()
         gdc_wait()
     slot = tl.load(slots + token).to(tl.int64)
-    tl.store(k_cache + slot * k_cache_stride + at, tl.load(k + token * k_stride + at, mask=inside), mask=inside)
-    tl.store(v_cache + slot * v_cache_stride + at, tl.load(v + token * v_stride + at, mask=inside), mask=inside)
+    keys = tl.load(k + token * k_stride + at, mask=inside)
+    values = tl.load(v + token * v_stride + at, mask=inside)
+    if DEPENDENT:
+        gdc_launch_dependents()
+    tl.store(k_cache + slot * k_cache_stride + at, keys, mask=inside)
+    tl.store(v_cache + slot * v_cache_stride + at, values, mask=inside)
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["bs"])
 def _load_rows(
     req_to_token: tl.tensor,
     req_pool_indices: tl.tensor,
@@ -55,7 +58,6 @@ def _load_rows(
 ) -> None:
     i = tl.program_id(0)
     if DEPENDENT:
-        gdc_launch_dependents()
         gdc_wait()
     # A row past the batch reads row 0, the padding row, and has no length.
     row = tl.load(req_pool_indices + i, mask=i < bs, other=0).to(tl.int64)
@@ -65,6 +67,8 @@ def _load_rows(
     at = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
     inside = at < width
     entries = tl.load(req_to_token + row * from_stride + at, mask=inside)
+    if DEPENDENT:
+        gdc_launch_dependents()
     tl.store(out_page_table + i.to(tl.int64) * to_stride + at, entries, mask=inside)
 
 
@@ -83,14 +87,16 @@ def _assign_rows(
     i = tl.program_id(0)
     request = tl.arange(0, BLOCK_REQUESTS)
     if DEPENDENT:
-        gdc_launch_dependents()
         gdc_wait()
     first = tl.sum(tl.load(lens + request, mask=request < i, other=0).to(tl.int64), 0)
     at = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
     inside = at < tl.load(lens + i)
     row = tl.load(rows + i).to(tl.int64)
     entries = req_to_token + row * stride + tl.load(starts + i) + at
-    tl.store(entries, tl.load(slots + first + at, mask=inside), mask=inside)
+    entered = tl.load(slots + first + at, mask=inside)
+    if DEPENDENT:
+        gdc_launch_dependents()
+    tl.store(entries, entered, mask=inside)
 
 
 def store_kv(k: Tensor, v: Tensor, k_cache: Tensor, v_cache: Tensor, slots: Tensor) -> None:

@@ -34,4 +34,4 @@ def test_the_command_prints_json(refimpl: Callable[..., CompletedProcess[str]]) 
 def test_sizes_are_for_the_other_benchmark(refimpl: Callable[..., CompletedProcess[str]]) -> None:
     done = refimpl("bench", "sim", "--launches", "10")
     assert done.returncode != 0
-    assert "bench sim has no sizes" in done.stderr
+    assert "bench sim does not take it" in done.stderr

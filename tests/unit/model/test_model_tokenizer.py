@@ -5,6 +5,7 @@ import tokenizers
 from hypothesis import given
 from hypothesis import strategies as st
 
+from refimpl.model.shapes import FAMILIES
 from refimpl.model.tokenizer import Tokenizer
 
 
@@ -85,3 +86,23 @@ def test_a_file_that_is_no_tokenizer_is_one_sentence(tmp_path: Path) -> None:
         Tokenizer.load(tmp_path / "tokenizer.json")
     with pytest.raises(FileNotFoundError, match="no tokenizer there"):
         Tokenizer.load(tmp_path / "none.json")
+
+
+def test_the_tokenizer_that_comes_with_the_weights_has_the_tokens_of_their_config() -> None:
+    shipped = Tokenizer.load()
+    for name in ("nano", "small"):
+        config = FAMILIES[name].target
+        assert shipped.vocab_size == config.vocab_size
+        assert (shipped.bos_token_id, shipped.eos_token_id, shipped.mask_token_id) == (
+            config.bos_token_id,
+            config.eos_token_id,
+            config.mask_token_id,
+        )
+    text = "def fib(n):\n    return n if n < 2 else fib(n - 1)  # naïve 日本\n"
+    assert shipped.decode(shipped.encode(text)) == text
+
+
+def test_a_token_beyond_the_vocabulary_is_a_replacement_character() -> None:
+    tokenizer = trained()
+    ids = [*tokenizer.encode("a", bos=False), tokenizer.vocab_size]
+    assert tokenizer.decode(ids) == tokenizer.stream().push(ids) == "a\N{REPLACEMENT CHARACTER}"

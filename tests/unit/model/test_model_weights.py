@@ -139,7 +139,9 @@ def test_a_family_comes_back_as_it_was_written(weights: Path) -> None:
         (lambda content: content["target"].update(colour=1), "ModelConfig does not fit .*colour"),
         (lambda content: content["target"].pop("vocab_size"), "ModelConfig does not fit .*vocab_size"),
         (lambda content: content["target"].update(hidden_size="wide"), "ModelConfig does not fit"),
-        (lambda content: content["drafts"].update(medusa={}), "unknown draft 'medusa'"),
+        (lambda content: content["drafts"].update(medusa={}), "drafts must be a table of eagle, mtp, dflash; .*medusa"),
+        (lambda content: content.update(drafts=[]), "drafts must be a table"),
+        (lambda content: content.update(target=3), "ModelConfig must be a table"),
         (lambda content: content.update(extra=1), "must hold the keys"),
     ],
 )

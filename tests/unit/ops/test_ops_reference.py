@@ -1,5 +1,6 @@
 """The plain ops against transformers' functions and against loops; on `sim` they give what the CPU gives."""
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -8,6 +9,8 @@ from torch import Tensor
 
 import refimpl.device
 from refimpl.model import ops
+from refimpl.program import Launch
+from refimpl.record import record
 from tests.unit.ops.cases import ATTENTION, Attention, attend_by_loops, attention_call, rope_table
 
 EPS = 1e-6
@@ -191,6 +194,37 @@ def test_every_other_op_on_sim_is_the_op_on_the_cpu(random: torch.Generator) -> 
 
     for there, here in zip(everything("sim"), everything("cpu"), strict=True):
         assert torch.equal(there, here)
+
+
+def _pieces_of_work(op: Callable[..., object], *arguments: object) -> int:
+    with record("sim") as recording:
+        op(*(x.to("sim") if isinstance(x, Tensor) else x for x in arguments))
+    return sum(isinstance(piece, Launch) for piece in recording.ops)
+
+
+def test_on_sim_an_op_is_one_piece_of_work_and_inside_reference_it_is_many() -> None:
+    refimpl.device.get("sim")
+    attention = attention_call(ATTENTION[4], torch.float32, "cpu").values()
+    x, weight = torch.randn(4, 8 * 32), torch.ones(32)
+    rotation = x, weight, weight, rope_table(9, 32), torch.arange(4), 4, 2, EPS
+    cache = torch.zeros(9, 2, 32), torch.zeros(9, 2, 32), torch.arange(4)
+    for op, arguments in (
+        (ops.paged_attention, attention),
+        (ops.add_rms_norm, (x, x, torch.ones(256), EPS)),
+        (ops.qk_norm_rope, rotation),
+        (ops.qk_norm_rope_store, (*rotation, *cache)),
+    ):
+        assert _pieces_of_work(op, *arguments) == 1
+        with ops.reference():
+            assert _pieces_of_work(op, *arguments) > 2
+
+
+def test_what_needs_a_gradient_on_sim_goes_through_the_plain_op() -> None:
+    refimpl.device.get("sim")
+    x, weight = torch.randn(2, 8).to("sim"), torch.randn(8).to("sim").requires_grad_()
+    assert ops.rms_norm(x, weight, EPS).grad_fn is not None
+    with torch.inference_mode():
+        assert not ops.rms_norm(x, weight, EPS).requires_grad
 
 
 def test_inside_reference_the_plain_op_runs_and_outside_the_dispatch_is_back() -> None:

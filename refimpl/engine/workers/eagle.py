@@ -1,0 +1,138 @@
+"""EAGLE: one head of one layer drafts a chain token by token, the target verifies it in one forward.
+
+Source: sgl-project/sglang, ``speculative/eagle_worker_v2.py``; arXiv 2503.01840.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import torch
+
+from refimpl.engine.config import EngineConfig
+from refimpl.engine.decode_inputs import DecodeInputs, rows_behind
+from refimpl.engine.forward_batch import ForwardBatch, ForwardResult, OnPublish, pack_first
+from refimpl.engine.future_map import RelayPayload, Shapes
+from refimpl.engine.graph_runner import Body, DecodeCudaGraphRunner, Outputs
+from refimpl.engine.workers.base import Resources, Worker
+from refimpl.engine.workers.draft_common import (
+    TOKEN,
+    draft_pool,
+    draft_steps,
+    following_tokens,
+    stack_drawn,
+    take_rows,
+    verify_drafts,
+)
+from refimpl.engine.workers.target import TargetForward, first_tokens
+from refimpl.model.attention import PagedAttention
+from refimpl.model.eagle import Eagle3
+from refimpl.model.sampling import Purpose, SamplingMode, draw
+
+
+class EagleWorker(Worker):
+    """An EAGLE head that drafts a chain of ``k`` tokens.
+
+    With ``n`` tokens committed and the bonus token at ``n``, the head's cache has entries ``0..n-1``: entry ``t`` is
+    made of the target's feature at ``t`` and of the token at ``t + 1``. The hidden state of the last one, which the
+    step before relayed, gives the first draft; each later draft takes one forward and one scratch entry behind them.
+    After the verify ``draft_extend`` writes the entries of all accepted tokens, over the scratch, from the target's
+    own features.
+
+    Args:
+        resources: the target and its memory.
+        draft: the head. Its cache has the target's slots.
+
+    Order:
+        ``draft``, ``verify`` and ``draft_extend`` each copy their snapshot of ``req_to_token``. The new lengths are
+        published between the last two, so the scheduler prepares the next step while ``draft_extend`` runs; but that
+        one has the mailbox, as its ``load_batch`` is the last shared read.
+    """
+
+    def __init__(self, resources: Resources, draft: Eagle3) -> None:
+        self.resources, self.draft = resources, draft
+        self.num_steps = draft_steps(draft.config.num_steps, resources.config)
+        self.block = self.num_steps + 1
+        self.alloc_len = chain_alloc_len(draft, resources.config)
+        self.target = TargetForward(resources, draft.config.feature_layers)
+        self.draft_pool = draft_pool(resources, draft.config, layers=1)
+        hidden = ((draft.config.hidden_size,), resources.target.dtype)
+        self.relay_shapes: Shapes = {"hidden_states": hidden}
+        window = resources.target.config.sliding_window
+        self.draft_runner = self._runner("draft", self._draft, {"bonus_tokens": TOKEN, "hidden_states": hidden})
+        self.verify_runner = self._runner("verify", self._verify, {"bonus_tokens": TOKEN}, window)
+        self.extend_runner = self._runner("draft_extend", self._extend, {})
+
+    @property
+    def last_shared_read_runner(self) -> DecodeCudaGraphRunner:
+        return self.extend_runner
+
+    def runners(self) -> tuple[DecodeCudaGraphRunner, ...]:
+        return self.draft_runner, self.verify_runner, self.extend_runner
+
+    def forward_extend(self, batch: ForwardBatch, on_publish: OnPublish) -> ForwardResult:
+        on_publish(batch.seq_lens)
+        extend = batch.extend
+        assert extend is not None, "a prefill has prompts"
+        hidden, features, full = self.target.extend(batch)
+        tokens = first_tokens(self.target, batch, hidden)
+        assert features is not None, "the draft names its feature layers"
+        drafted = self.draft(
+            following_tokens(extend, tokens),
+            self.draft.fuse(features),
+            extend.positions,
+            PagedAttention(self.draft_pool.k, self.draft_pool.v, full),
+        )
+        relay = RelayPayload(tokens, {"hidden_states": drafted.index_select(0, extend.last_rows)})
+        return ForwardResult(pack_first(tokens, self.block), relay)
+
+    def forward_decode(self, batch: ForwardBatch, on_publish: OnPublish) -> ForwardResult:
+        assert batch.relay is not None, "a decode starts from what the last step relayed"
+        bonus = {"bonus_tokens": batch.relay.bonus_tokens}
+        self.draft_runner.execute(batch, {**bonus, **batch.relay.extras})
+        verified = self.verify_runner.execute(batch, bonus)
+        on_publish(verified["new_seq_lens"])
+        extended = self.extend_runner.execute(batch, {}, publish_read_done=True)
+        relay = RelayPayload(verified["bonus_tokens"], {"hidden_states": extended["hidden_states"]})
+        return ForwardResult(verified["packed"], relay)
+
+    def _draft(self, inputs: DecodeInputs, mode: SamplingMode) -> Outputs:
+        """Draws a token, runs the head on it, and so on."""
+        tensors = self.resources.sampling.rows(inputs.req_pool_indices)
+        hidden = inputs.tokens["hidden_states"]
+        drawn = []
+        for step in range(self.num_steps):
+            if step > 0:
+                # The entry behind those of the committed tokens and of the drafts before, at its own position.
+                rows = rows_behind(replace(inputs, seq_lens=inputs.seq_lens + step - 1), 1)
+                attention = PagedAttention(self.draft_pool.k, self.draft_pool.v, rows.full)
+                hidden = self.draft(drawn[-1].tokens, hidden, rows.positions.view(-1), attention)
+            logits = self.target.logits_without_mask(self.draft.logits(hidden))
+            drawn.append(draw(logits, tensors, mode, inputs.seq_lens + 1 + step, Purpose.DRAFT))
+        return stack_drawn(drawn)
+
+    def _verify(self, inputs: DecodeInputs, mode: SamplingMode) -> Outputs:
+        drafted = self.draft_runner.outputs_of(inputs.batch_size, mode)
+        return verify_drafts(self.target, drafted["draft_tokens"], drafted.get("draft_probs"), inputs, mode)
+
+    def _extend(self, inputs: DecodeInputs, mode: SamplingMode) -> Outputs:
+        """The head over the verified rows, those of rejected drafts too: the next step writes over their entries."""
+        verified = self.verify_runner.outputs_of(inputs.batch_size, mode)
+        rows = rows_behind(inputs, self.block)
+        hidden = self.draft(
+            verified["following"].view(-1),
+            self.draft.fuse(verified["features"].flatten(0, 1)),
+            rows.positions.view(-1),
+            PagedAttention(self.draft_pool.k, self.draft_pool.v, rows.full),
+        ).view(inputs.batch_size, self.block, -1)
+        return {"hidden_states": take_rows(hidden, verified["num_accepted"][:, None]).squeeze(1)}
+
+    def _runner(self, name: str, body: Body, tokens: Shapes, window: int | None = None) -> DecodeCudaGraphRunner:
+        resources, graphs = self.resources, self.resources.graphs
+        inputs = DecodeInputs.allocate(graphs.device, max(graphs.batch_sizes), resources.width, tokens, window)
+        return DecodeCudaGraphRunner(name, graphs, inputs, body, resources.req_to_token_pool, resources.swa)
+
+
+def chain_alloc_len(draft: Eagle3, config: EngineConfig) -> int:
+    """Slots of the rows that are verified, the bonus token's among them; the scratch of the draft is within them."""
+    return draft_steps(draft.config.num_steps, config) + 1
