@@ -48,6 +48,11 @@ class Answers:
             self._label()
             self._write("".join(self._kept[self._current]))
 
+    def tokens_at_most(self, max_new_tokens: int) -> int:
+        """Tokens over all prompts in the end, if those that still run get all they ask for."""
+        ended = self.completions.values()
+        return sum(len(one.token_ids) for one in ended) + (len(self._prompts) - len(ended)) * max_new_tokens
+
     def end_line(self) -> None:
         """Ends the last line, if there is one and the text did not."""
         if self._last not in ("", "\n"):

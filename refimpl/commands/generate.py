@@ -6,7 +6,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,9 +16,11 @@ from refimpl.commands.terminal import StatusLine, bar
 from refimpl.program.errors import UserError
 
 if TYPE_CHECKING:
-    from refimpl.engine import Completion, Engine, SamplingParams
+    from refimpl.engine import Completion, Engine, Piece
 
 STDIN = "-"
+CHOICE = ("temperature", "top_k", "top_p", "max_new_tokens", "seed")
+"""Options that are `SamplingParams`."""
 SHOWN = 40
 """Characters that a message repeats of a prompt."""
 MOST_TOGETHER = 16
@@ -72,14 +74,15 @@ def _run(args: argparse.Namespace, prompts: list[str], status: StatusLine) -> in
     from refimpl.engine import EngineError, SamplingParams
 
     try:
-        params = SamplingParams(args.temperature, args.top_k, args.top_p, args.max_new_tokens, args.seed)
+        params = SamplingParams(**{name: getattr(args, name) for name in CHOICE})
         names, options = _names(args), _options(args, len(prompts))
         if names["device"] == "sim":
             # Its operators are too small to be shared: a second thread would cost each more than it takes off.
             torch.set_num_threads(1)
         engine = _engine(names, options, status)
+        pieces = engine.stream(prompts, **vars(params))
         answers = Answers(prompts, None if args.json else status.print_text)
-        seconds = _decode(engine, prompts, params, answers, status)
+        seconds = _decode(pieces, answers, status, params.max_new_tokens)
     except EngineError as error:
         raise UserError(str(error)) from error
     except torch.OutOfMemoryError as error:
@@ -140,29 +143,20 @@ def _engine(names: dict[str, str], options: dict[str, Any], status: StatusLine) 
     from refimpl.engine import Engine
 
     status.draw(f"loading {names['target']} with draft {names['draft']} on {names['device']}")
-    return Engine(**names, **options)
+    return Engine(names["target"], names["draft"], names["device"], **options)
 
 
-def _decode(
-    engine: "Engine", prompts: Sequence[str], params: "SamplingParams", answers: Answers, status: StatusLine
-) -> float:
+def _decode(pieces: "Generator[Piece, None, None]", answers: Answers, status: StatusLine, max_new_tokens: int) -> float:
     """Decodes all prompts; returns the seconds that took."""
     start = time.perf_counter()
-    with closing(engine.stream(prompts, **vars(params))) as pieces, _ctrl_c_between_steps() as asked:
+    with closing(pieces), _ctrl_c_between_steps() as asked:
         for piece in pieces:
             answers.take(piece)
-            seconds = time.perf_counter() - start
-            status.draw(bar(answers.tokens, _asked_for(answers, len(prompts), params), seconds))
+            status.draw(bar(answers.tokens, answers.tokens_at_most(max_new_tokens), time.perf_counter() - start))
             if asked.is_set():
                 answers.end_line()
                 raise KeyboardInterrupt
     return time.perf_counter() - start
-
-
-def _asked_for(answers: Answers, count: int, params: "SamplingParams") -> int:
-    """Tokens that come at most; a text that ended is as long as it is."""
-    ended = answers.completions.values()
-    return sum(len(one.token_ids) for one in ended) + (count - len(ended)) * params.max_new_tokens
 
 
 @contextmanager

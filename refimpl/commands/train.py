@@ -1,6 +1,7 @@
 """`python -m refimpl train`: the text, the models, and what they are measured to do."""
 
 import argparse
+import json
 import tempfile
 import time
 from pathlib import Path
@@ -9,7 +10,11 @@ from refimpl.program.errors import UserError
 
 STAGES = ("corpus", "run", "job", "install", "card")
 CORPUS = Path(".train")
-JOBS = ("target", "selfgen", *(f"{stage}-{kind}" for stage in ("draft", "evaluate") for kind in ("eagle", "mtp", "dflash")))
+JOBS = (
+    "target",
+    "selfgen",
+    *(f"{stage}-{kind}" for stage in ("draft", "evaluate") for kind in ("eagle", "mtp", "dflash")),
+)
 SIZES = ("nano", "small")
 
 
@@ -67,6 +72,7 @@ def _corpus(args: argparse.Namespace) -> int:
 def _run(args: argparse.Namespace) -> int:
     import torch
 
+    from refimpl.lessons import provenance
     from refimpl.train import pipeline
 
     out = _given(args, "out")
@@ -75,10 +81,14 @@ def _run(args: argparse.Namespace) -> int:
         raise UserError("there is no GPU that this PyTorch can use: rehearse with --device cpu --rehearse")
     if not (args.corpus / "corpus.json").is_file():
         raise UserError(f"{args.corpus} holds no corpus: build it with `python -m refimpl train corpus`")
+    if gpus:
+        torch.cuda.init()
+    here = provenance.this_machine()
+    machine = {"device": here.device, "driver": here.driver or "none", "torch": here.torch, "date": here.date}
     work = args.work or Path(tempfile.mkdtemp(prefix="train-"))
     sizes = tuple(args.size or SIZES)
     failed = pipeline.execute(
-        pipeline.Run(args.corpus, work, out, args.device, args.seconds, gpus, sizes, args.rehearse)
+        pipeline.Run(args.corpus, work, out, args.device, args.seconds, gpus, sizes, args.rehearse, machine)
     )
     print(f"{failed} jobs failed; what there is lies in {out}")
     return min(failed, 1)
@@ -111,10 +121,24 @@ def _install(args: argparse.Namespace) -> int:
 
 
 def _card(args: argparse.Namespace) -> int:
+    from refimpl.lessons import results
     from refimpl.model.registry import WEIGHTS
-    from refimpl.train import card
+    from refimpl.model.weights_io import replace_file
+    from refimpl.train import card, figures
 
-    print(card.write(_given(args, "out") / "training.json", WEIGHTS / "MODEL_CARD.md"))
+    file = _given(args, "out") / "training.json"
+    report = json.loads(file.read_text(encoding="utf-8"))
+    try:
+        words = card.text(report)
+    except ValueError as error:
+        raise UserError(f"{file}: {error}") from error
+    jobs = report["jobs"]
+    rows = {"models": figures.models(jobs), "losses": figures.losses(jobs), "acceptance": figures.acceptance(jobs)}
+    origin = {key: report["machine"][key] for key in ("device", "driver", "torch")}
+    command = f"python -m refimpl train run --seconds {report['seconds']:g}"
+    print(results.write("training", {**rows, "corpus": report["corpus"]}, command=command, **origin))
+    replace_file(WEIGHTS / "MODEL_CARD.md", words.encode())
+    print(WEIGHTS / "MODEL_CARD.md")
     return 0
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -159,8 +159,8 @@ class Engine:
             pass
         return [_completion(one) for one in running]
 
-    def stream(self, prompts: Prompt | Sequence[Prompt], **params: Any) -> Iterator[Piece]:
-        """Continues prompts and yields what each step brings; closing the iterator ends what still runs.
+    def stream(self, prompts: Prompt | Sequence[Prompt], **params: Any) -> Generator[Piece, None, None]:
+        """Continues prompts and yields what each step brings; closing the generator ends what still runs.
 
         Args, Raises: as :meth:`generate`; checked before the first piece is asked for.
         """
@@ -197,7 +197,7 @@ class Engine:
         fitting = SamplingParams(**{**vars(params), "max_new_tokens": min(params.max_new_tokens, room)})
         return Req(self._made, ids, fitting)
 
-    def _drive(self, running: list[_Running]) -> Iterator[Piece]:
+    def _drive(self, running: list[_Running]) -> Generator[Piece, None, None]:
         """Yields the pieces of these prompts; turns of the loop serve every other prompt that runs, too."""
         self._running |= {one.req.rid: one for one in running}
         self.scheduler.inbox.extend(one.req for one in running)

@@ -162,4 +162,7 @@ class DecodeCudaGraphRunner:
         graph = self._dev.CUDAGraph()
         with self._dev.graph(graph, pool=self.settings.graph_pool, stream=self.settings.forward_stream):
             outputs = self.body(inputs, mode)
+        with self._dev.stream(self.settings.forward_stream):
+            # A later runner's body may read these outputs before their first real replay: they must hold tokens.
+            graph.replay()
         return _Captured(graph, outputs)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from dataclasses import dataclass, field
 from enum import StrEnum
 
 from refimpl.engine.errors import EngineError
 
+TEMPERATURES = 1e-4, 1e4
+"""The least and the greatest: beyond them a float32 softmax overflows, or says nothing."""
 SEEDS = 2**31
 TOP_KS = 2**31
 """It travels as int32; more than the vocabulary is the vocabulary."""
@@ -19,7 +20,7 @@ class SamplingParams:
     """How tokens are chosen.
 
     Args:
-        temperature: 0 takes the likeliest token (greedy).
+        temperature: 0 takes the likeliest token (greedy); else 0.0001 to 10000.
         top_k: sample among this many likeliest tokens; 0 for all.
         top_p: then among the likeliest that hold this much probability.
         max_new_tokens: at most this many.
@@ -38,8 +39,9 @@ class SamplingParams:
     ignore_eos: bool = False
 
     def __post_init__(self) -> None:
-        if not (math.isfinite(self.temperature) and self.temperature >= 0):
-            raise EngineError(f"temperature={self.temperature}: use 0 (greedy) or a positive number")
+        low, high = TEMPERATURES
+        if not (self.temperature == 0 or low <= self.temperature <= high):
+            raise EngineError(f"temperature={self.temperature}: use 0 (greedy), or {low:g} to {high:g}")
         if not 0 <= self.top_k < TOP_KS:
             raise EngineError(f"top_k={self.top_k}: use 0 (all tokens) or how many to choose among")
         if not 0 < self.top_p <= 1:

@@ -48,9 +48,9 @@ class Tokenizer:
         """
         if not path.is_file():
             raise FileNotFoundError(f"{path}: no tokenizer there; it comes with the weights")
-        content = path.read_text(encoding="utf-8")
+        content = path.read_bytes()
         try:
-            backend = tokenizers.Tokenizer.from_str(content)
+            backend = tokenizers.Tokenizer.from_buffer(content)
         except Exception as error:  # the library raises Exception itself
             raise ValueError(f"{path}: not a tokenizer ({error}); fetch it again") from error
         return cls(backend)

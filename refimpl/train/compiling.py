@@ -43,7 +43,7 @@ def ready(loss: Loss, learned: Sequence[nn.Parameter], example: Sequence[Tensor]
 
 
 def _once(loss: Loss, learned: Sequence[nn.Parameter], example: Sequence[Tensor]) -> None:
-    loss(*example).backward()  # type: ignore[no-untyped-call]
+    loss(*example).backward()
     for parameter in learned:
         parameter.grad = None
     if example[0].is_cuda:

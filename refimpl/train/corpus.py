@@ -95,9 +95,11 @@ def load(folder: Path, name: str) -> np.ndarray[Any, np.dtype[np.uint16]]:
     return np.fromfile(file, dtype="<u2")
 
 
-def encode(tokenizer: Tokenizer, texts: Sequence[str], limit: int | None = None) -> np.ndarray[Any, np.dtype[np.uint16]]:
+def encode(
+    tokenizer: Tokenizer, texts: Sequence[str], limit: int | None = None
+) -> np.ndarray[Any, np.dtype[np.uint16]]:
     """Ids of all texts in a row, each between `<bos>` and `<eos>`; cut at `limit` ids if one is given."""
-    bos, eos = tokenizer.token_to_id(BOS), tokenizer.token_to_id(EOS)
+    bos, eos = (_id(tokenizer, special) for special in (BOS, EOS))
     ids: list[int] = []
     for text in texts:
         ids.append(bos)
@@ -112,6 +114,13 @@ def decoded_bytes(tokenizer: Tokenizer, tokens: np.ndarray[Any, np.dtype[np.uint
     """The text that ids stand for, the special ones left out."""
     text: str = tokenizer.decode(tokens.tolist(), skip_special_tokens=True)
     return text.encode()
+
+
+def _id(tokenizer: Tokenizer, special: str) -> int:
+    found = tokenizer.token_to_id(special)
+    if found is None:
+        raise ValueError(f"the tokenizer has no {special}: train it with `train_tokenizer`")
+    return found
 
 
 def _sources(found: Sequence[Document], kept: Sequence[Document]) -> list[dict[str, Any]]:

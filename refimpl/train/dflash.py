@@ -7,8 +7,8 @@ from refimpl.model.dflash import DFlash
 from refimpl.model.qwen3 import Qwen3
 from refimpl.train.distill import cross_entropy, teach
 
-GAMMA = {16: 7.0, 8: 4.0}
-"""By block size: over how many slots the weight of a slot falls to 1/e of the first's."""
+DOUBT = 0.5
+"""Share of a slot's chance that is taken for granted, so that late slots learn before early ones are sure."""
 FIRST_ANCHOR = 8
 """An anchor with fewer tokens before it is no case that is served."""
 
@@ -45,7 +45,8 @@ def block_mask(anchors: Tensor, context_length: int, block_size: int) -> Tensor:
     owner = torch.arange(blocks, device=anchors.device).repeat_interleave(block_size)
     own = (owner[:, None] == owner[None, :]).expand(rows, -1, -1)
     before = torch.arange(context_length, device=anchors.device) < anchors[:, :, None]
-    return torch.cat([before.repeat_interleave(block_size, 1), own], -1)[:, None]
+    visible: Tensor = torch.cat([before.repeat_interleave(block_size, 1), own], -1)[:, None]
+    return visible
 
 
 def block_logits(draft: DFlash, features: Tensor, tokens: Tensor, anchors: Tensor) -> Tensor:
@@ -73,11 +74,31 @@ def draw_anchors(rows: int, length: int, block_size: int, anchors: int, device: 
     choices = length - block_size + 1 - FIRST_ANCHOR
     if choices < anchors:
         raise ValueError(f"rows of {length} tokens have room for {choices} anchors, not {anchors}: take fewer")
-    return torch.rand(rows, choices, device=device).topk(anchors, dim=1).indices + FIRST_ANCHOR
+    chosen: Tensor = torch.rand(rows, choices, device=device).topk(anchors, dim=1).indices + FIRST_ANCHOR
+    return chosen
+
+
+def slot_weights(chance: Tensor) -> Tensor:
+    """How much each slot's chance of being right adds to the length that is accepted.
+
+    The mean length is the sum over slots of the chance that all up to it are right; a slot's weight is the part of
+    that sum that it is a factor of. Slots behind an unlikely one weigh little, in a sure text the late ones count.
+
+    Args:
+        chance: ``[..., slots]``, the draft's probability of the token in the text, without gradient.
+
+    Returns:
+        ``[..., slots]``.
+
+    Source:
+        D-PACE, in training code for DFLASH drafts: suffix sums of prefix products of half-trusted chances.
+    """
+    reached = (DOUBT + (1 - DOUBT) * chance).cumprod(-1)
+    return reached.flip(-1).cumsum(-1).flip(-1)
 
 
 def loss(draft: DFlash, target: Qwen3, tokens: Tensor, anchors: Tensor, hard_share: float) -> Tensor:
-    """Mean over anchors and slots, later slots weighing less; ``tokens`` ``[b, S]``, ``anchors`` ``[b, N]``."""
+    """Mean over anchors and slots, weighed by `slot_weights`; ``tokens`` ``[b, S]``, ``anchors`` ``[b, N]``."""
     size = draft.config.block_size
     teacher, features = teach(target, tokens, draft.config.feature_layers)
     slots = torch.arange(1, size, device=tokens.device)
@@ -86,5 +107,6 @@ def loss(draft: DFlash, target: Qwen3, tokens: Tensor, anchors: Tensor, hard_sha
     rows = torch.arange(tokens.shape[0], device=tokens.device)[:, None]
     logits = block_logits(draft, features, tokens, anchors)[:, :, 1:].flatten(1, 2)
     each = cross_entropy(logits, teacher[rows, at - 1], labels, hard_share).unflatten(1, (-1, size - 1))
-    weights = torch.exp(-(slots - 1) / GAMMA.get(size, size / 2))
-    return (each.mean((0, 1)) * weights).sum() / weights.sum()
+    chance = logits.detach().float().softmax(-1).gather(-1, labels[..., None]).squeeze(-1)
+    weights = slot_weights(chance.unflatten(1, (-1, size - 1)))
+    return (each * weights).sum() / weights.sum()

@@ -56,6 +56,7 @@ def train_draft(kind: str, size: str, plan: SizePlan, place: Workplace, deadline
 
 
 def loss_of(draft: Draft, target: Qwen3, training: Training) -> Callable[..., Tensor]:
+    """The loss of a kind, as a function of what `batch_of` gives."""
     hard = training.hard_share
     match draft:
         case Eagle3():
@@ -67,9 +68,8 @@ def loss_of(draft: Draft, target: Qwen3, training: Training) -> Callable[..., Te
 
 
 def batch_of(draft: Draft, tokens: Tensor, training: Training) -> tuple[Tensor, ...]:
+    """What a kind's loss takes: the tokens, and for DFLASH the anchors in them."""
     if not isinstance(draft, DFlash):
         return (tokens,)
     rows, length = tokens.shape
     return tokens, dflash.draw_anchors(rows, length, draft.config.block_size, training.anchors, tokens.device)
-
-

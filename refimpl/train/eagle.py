@@ -72,8 +72,6 @@ def loss(head: Eagle3, target: Qwen3, tokens: Tensor, hard_share: float) -> Tens
     total, weights = torch.zeros((), device=tokens.device), 0.0
     for step, logits in enumerate(unrolled_logits(head, features, tokens, steps)):
         weight, at = LATER_STEP_WEIGHT**step, 1 + step
-        each = cross_entropy(
-            logits, teacher[:, at : at + origins], tokens[:, at + 1 : at + 1 + origins], hard_share
-        )
+        each = cross_entropy(logits, teacher[:, at : at + origins], tokens[:, at + 1 : at + 1 + origins], hard_share)
         total, weights = total + weight * each.mean(), weights + weight
     return total / weights

@@ -1,8 +1,9 @@
-"""How far drafts are believed: decoding as it is served, real rejection sampling included, by domain and temperature."""
+"""How far drafts are believed: decoding as it is served, with real rejection sampling, by domain and temperature."""
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import torch
@@ -73,7 +74,9 @@ def decode(target: Qwen3, drafter: Drafter, prompts: Tensor, layers: Sequence[in
     tokens = nn.functional.pad(prompts, (0, new + 2 * drafts + 2))
     counts = torch.zeros(rows, drafts + 2, dtype=torch.int64, device=prompts.device)
     hidden, features = _run(target, tokens[:, :start], layers)
-    tokens[:, start] = draw(target.logits(hidden[:, -1]), sampling, mode, torch.full_like(row, start), Purpose.TARGET).tokens
+    tokens[:, start] = draw(
+        target.logits(hidden[:, -1]), sampling, mode, torch.full_like(row, start), Purpose.TARGET
+    ).tokens
     anchors = torch.full_like(row, start)
     while bool((unfinished := anchors < start + new).any()):
         width = int(anchors.max()) + drafts + 2
@@ -107,11 +110,11 @@ def acceptance(counts: Tensor) -> dict[str, Any]:
     histogram = counts.sum(0)[1:].tolist()  # by accept_len - 1, the accepted drafts
     verifies = sum(histogram)
     reached = [sum(histogram[draft:]) for draft in range(len(histogram))]
-    chances = [after / before if before else None for before, after in zip(reached, reached[1:], strict=False)]
+    chances = [after / before for before, after in pairwise(reached) if before]
     return {
         "verifies": verifies,
         "accept_len": round(sum(length * n for length, n in enumerate(histogram, 1)) / max(1, verifies), 4),
-        "conditional_acceptance": [None if chance is None else round(chance, 4) for chance in chances],
+        "conditional_acceptance": [round(chance, 4) for chance in chances],
         "histogram": histogram,
     }
 
@@ -133,7 +136,9 @@ def held_out_loss(target: Qwen3, tokens: Tensor, bytes_per_token: float) -> dict
     total = 0.0
     for rows in tokens.split(16):
         logits = target.logits(_run(target, rows[:, :-1], ())[0])
-        total += nn.functional.cross_entropy(logits.flatten(0, 1).float(), rows[:, 1:].flatten(), reduction="sum").item()
+        total += nn.functional.cross_entropy(
+            logits.flatten(0, 1).float(), rows[:, 1:].flatten(), reduction="sum"
+        ).item()
     nats = total / tokens[:, 1:].numel()
     return {"nats_per_token": round(nats, 4), "bits_per_byte": round(nats / math.log(2) / bytes_per_token, 4)}
 

@@ -3,6 +3,7 @@
 import json
 import os
 import tarfile
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -18,14 +19,21 @@ REPORT = "training.json"
 LOG = "training.log"
 
 
-def keep(corpus: Path, work: Path, out: Path, seconds: float) -> None:
-    """Pack what there is by now; whole files replace those of the call before."""
+def keep(corpus: Path, work: Path, out: Path, about: Mapping[str, Any]) -> None:
+    """Pack what there is by now; whole files replace those of the call before.
+
+    Args:
+        corpus: folder of the token files.
+        work: the run's folder.
+        out: where the packs go.
+        about: the run itself, for the report: machine and seconds.
+    """
     out.mkdir(parents=True, exist_ok=True)
     for name, members in PACKS.items():
         present = [member for member in members if (work / "weights" / member).is_file()]
         if present:
             _pack(out / name, work / "weights", present)
-    content = {"seconds": seconds, "corpus": json.loads((corpus / "corpus.json").read_text()), "jobs": reports(work)}
+    content = {**about, "corpus": json.loads((corpus / "corpus.json").read_text()), "jobs": reports(work)}
     replace_file(out / REPORT, (json.dumps(content, indent=1) + "\n").encode())
     logs = sorted((work / "logs").glob("*.log"))
     replace_file(out / LOG, b"".join(b"== " + log.name.encode() + b"\n" + log.read_bytes() for log in logs))

@@ -5,7 +5,6 @@ import time
 from typing import Any
 
 import torch
-from torch import Tensor
 
 from refimpl.model import ops, registry
 from refimpl.model.config_io import save_family
@@ -21,7 +20,8 @@ from refimpl.train.plan import SizePlan
 from refimpl.train.propose import drafter
 from refimpl.train.selfgen import write_until
 from refimpl.train.sources import Domain
-from refimpl.train.target import next_token_loss
+from refimpl.train.target import TargetBatches
+from refimpl.train.target import loss as target_loss
 from refimpl.train.text import CorpusText
 from refimpl.train.workplace import Say, Workplace, wait_for_file
 
@@ -64,17 +64,12 @@ def _train_target(size: str, plan: SizePlan, place: Workplace, deadline: float, 
     save_family(FAMILIES[size], place.weights / size / "config.json")
     target = Qwen3(config).to(place.device)
     initialize(target, config.num_hidden_layers, seed=0)
-    text = CorpusText(place.corpus, corpus.TRAIN, place.device, seed=1)
-    rows = plan.target.rows
-
-    def batch() -> Tensor:
-        return text.batch(rows, plan.context + 1)
-
-    loss = compiling.ready(
-        lambda tokens: next_token_loss(target, tokens), trainable(target), (batch(),), place, say
-    )
+    batches = TargetBatches(target, CorpusText(place.corpus, corpus.TRAIN, place.device, seed=1), plan)
+    loss = compiling.ready(lambda *batch: target_loss(target, *batch), trainable(target), batches.plain(), place, say)
+    batches.begin(time.time(), deadline)
+    tokens = plan.target.rows * plan.context
     history = train_until(
-        trainable(target), lambda: loss(batch()), plan.target.optimizing, deadline, rows * plan.context, say
+        trainable(target), lambda: loss(*batches.next()), plan.target.optimizing, deadline, tokens, say
     )
     save_weights(target, place.weights_file(size, "target"))
     say(f"saved after {history.steps} steps, {history.tokens:,} tokens")

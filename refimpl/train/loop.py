@@ -51,7 +51,13 @@ class History:
         """As it stands in the results, the losses thinned out."""
         kept = self.losses[:: max(1, len(self.losses) // 50)]
         last = self.losses[-1]["loss"] if self.losses else None
-        return {"steps": self.steps, "tokens": self.tokens, "seconds": round(self.seconds, 1), "loss": last, "curve": kept}
+        return {
+            "steps": self.steps,
+            "tokens": self.tokens,
+            "seconds": round(self.seconds, 1),
+            "loss": last,
+            "curve": kept,
+        }
 
 
 def trainable(module: nn.Module) -> list[nn.Parameter]:
@@ -88,7 +94,7 @@ def train_until(
             group["lr"] = optimizing.rate(history.steps, (now - start) / (deadline - start))
         optimizer.zero_grad()
         value = loss()
-        value.backward()  # type: ignore[no-untyped-call]
+        value.backward()
         torch.nn.utils.clip_grad_norm_(parameters, CLIP_NORM)
         optimizer.step()
         seen += value.detach()
@@ -99,7 +105,9 @@ def train_until(
             if not math.isfinite(mean):
                 raise FloatingPointError(f"the loss is {mean} at step {history.steps}: lower the learning rate")
             seen.zero_()
-            history.losses.append({"step": history.steps, "seconds": round(time.time() - start, 1), "loss": round(mean, 4)})
+            history.losses.append(
+                {"step": history.steps, "seconds": round(time.time() - start, 1), "loss": round(mean, 4)}
+            )
             between()
             if time.time() > at_report + REPORT_SECONDS:
                 at_report = time.time()

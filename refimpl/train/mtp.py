@@ -39,8 +39,6 @@ def loss(heads: MultiLayerEagle, target: Qwen3, tokens: Tensor, hard_share: floa
     total, weights = torch.zeros((), device=tokens.device), 0.0
     for step, logits in enumerate(chained_logits(heads, features, tokens)):
         weight, at = LATER_STEP_WEIGHT**step, 1 + step
-        each = cross_entropy(
-            logits, teacher[:, at : at + origins], tokens[:, at + 1 : at + 1 + origins], hard_share
-        )
+        each = cross_entropy(logits, teacher[:, at : at + origins], tokens[:, at + 1 : at + 1 + origins], hard_share)
         total, weights = total + weight * each.mean(), weights + weight
     return total / weights

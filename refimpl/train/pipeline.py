@@ -5,6 +5,7 @@ import shutil
 import subprocess
 import sys
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -29,6 +30,7 @@ class Run:
         gpus: how many there are; jobs share them if they are few.
         sizes: which sizes are trained.
         rehearse: whether batches are tiny.
+        machine: what it runs on, in words: device, driver, torch, date.
     """
 
     corpus: Path
@@ -39,6 +41,7 @@ class Run:
     gpus: int
     sizes: tuple[str, ...]
     rehearse: bool
+    machine: Mapping[str, str]
 
     def command(self, span: Span, deadline: float) -> list[str]:
         """The job's command line."""
@@ -51,6 +54,7 @@ class Run:
 def execute(run: Run) -> int:
     """Run the schedule; returns how many jobs failed. Results are in `run.out`, also of a run with failures."""
     start = time.time()
+    about = {"machine": {**run.machine, "gpus": run.gpus}, "seconds": run.seconds}
     shutil.rmtree(run.work, ignore_errors=True)
     (run.work / "logs").mkdir(parents=True)
     waiting = sorted((span for span in SCHEDULE if span.size in run.sizes), key=lambda span: span.start)
@@ -66,19 +70,25 @@ def execute(run: Run) -> int:
             failed += code != 0
             print(f"[{time.time() - start:5.1f} s] {span.size} {span.job}: exit code {code}", flush=True)
         if time.time() > kept_at + KEPT_EVERY_SECONDS:
-            harvest.keep(run.corpus, run.work, run.out, run.seconds)
+            harvest.keep(run.corpus, run.work, run.out, about)
             kept_at = time.time()
         time.sleep(0.1)
     for process in running.values():
         process.kill()
     failed += len(running) + len(waiting)
-    harvest.keep(run.corpus, run.work, run.out, run.seconds)
+    harvest.keep(run.corpus, run.work, run.out, about)
     return failed
+
+
+def _visible(gpus: int) -> list[str]:
+    """The GPUs that this process may use, by the names that its children must give them."""
+    named = os.environ.get("CUDA_VISIBLE_DEVICES", "")
+    return named.split(",") if named else [str(gpu) for gpu in range(gpus)]
 
 
 def _launch(run: Run, span: Span, deadline: float) -> subprocess.Popen[bytes]:
     environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
     if run.device == "cuda":
-        environment["CUDA_VISIBLE_DEVICES"] = str(span.gpu % run.gpus)
+        environment["CUDA_VISIBLE_DEVICES"] = _visible(run.gpus)[span.gpu % run.gpus]
     log = (run.work / "logs" / f"{span.size}-{span.job}.log").open("wb")
     return subprocess.Popen(run.command(span, deadline), env=environment, stdout=log, stderr=subprocess.STDOUT)

@@ -1,4 +1,4 @@
-"""Text that the target wrote, for drafts to learn from: prompts of the corpus, continued at the serving temperatures."""
+"""Text that the target wrote, for drafts to learn from: prompts of the corpus, continued at serving temperatures."""
 
 import time
 from collections.abc import Callable

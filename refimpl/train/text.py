@@ -31,7 +31,9 @@ class CorpusText:
         """``[rows, length]`` int64 windows, drawn with replacement."""
         last = len(self.tokens) - length
         if last < 0:
-            raise ValueError(f"the split has {len(self.tokens)} tokens, fewer than a window of {length}: take more text")
+            raise ValueError(
+                f"the split has {len(self.tokens)} tokens, fewer than a window of {length}: take more text"
+            )
         starts = torch.randint(last + 1, (rows, 1), generator=self._generator, device=self.tokens.device)
         return self.tokens[starts + torch.arange(length, device=self.tokens.device)].long()
 

@@ -55,7 +55,10 @@ class Writer:
         shape = (rows, length, config.num_key_value_heads, config.head_dim)
         self._target, self._length = target, length
         self._caches = [
-            (torch.zeros(shape, device=device, dtype=target.dtype), torch.zeros(shape, device=device, dtype=target.dtype))
+            (
+                torch.zeros(shape, device=device, dtype=target.dtype),
+                torch.zeros(shape, device=device, dtype=target.dtype),
+            )
             for _ in range(config.num_hidden_layers)
         ]
         self._tokens = torch.zeros(rows, length, dtype=torch.int64, device=device)

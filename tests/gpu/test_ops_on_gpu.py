@@ -82,7 +82,7 @@ def test_rotated_heads_are_the_plain_ones(dtype: torch.dtype, heads: int, kv_hea
     for ours, theirs in zip(triton_rope.qk_norm_rope(*call), expected, strict=True):
         _close(ours, theirs)
 
-    slots = torch.tensor([4, 2, 9, 1, 12, 3], device=DEVICE)
+    slots = torch.tensor([4, 2, 9, 1, 12, 3], device=DEVICE)[:, None].repeat(1, 2)[:, 0]
     k_cache, v_cache = torch.zeros(2, 13, kv_heads, head_dim, dtype=dtype, device=DEVICE)
     _close(triton_rope.qk_norm_rope_store(*call, k_cache, v_cache, slots), expected[0])
     _close(k_cache[slots], expected[1])
@@ -117,6 +117,16 @@ def test_paged_attention_is_the_plain_one_however_it_is_split(
         monkeypatch.setattr(triton_attention, "plan_of", lambda *shape: replace(plan_of(*shape), splits=splits))
     call = attention_call(case, dtype, DEVICE)
     _close(triton_attention.paged_attention(**call), plain.paged_attention(**call))
+
+
+def test_lengths_may_be_int64_and_columns_of_a_table() -> None:
+    from refimpl.model.ops import triton_attention
+
+    call = attention_call(ATTENTION[11], torch.float32, DEVICE)
+    expected = plain.paged_attention(**call)
+    for name in ("kv_lens", "q_starts"):
+        call[name] = call[name].long()[:, None].repeat(1, 3)[:, 1]
+    _close(triton_attention.paged_attention(**call), expected)
 
 
 @pytest.mark.parametrize("bs", [1, 3, 8])

@@ -8,7 +8,8 @@ from refimpl.engine.config import EngineConfig
 from refimpl.engine.decode_inputs import DecodeInputs, rows_behind
 from refimpl.engine.errors import EngineError
 from refimpl.engine.forward_batch import ExtendInputs, pack
-from refimpl.engine.graph_runner import Outputs
+from refimpl.engine.future_map import Shapes
+from refimpl.engine.graph_runner import Body, DecodeCudaGraphRunner, Outputs
 from refimpl.engine.pools import KVPool
 from refimpl.engine.workers.base import Resources
 from refimpl.engine.workers.target import TargetForward
@@ -42,6 +43,23 @@ def draft_pool(resources: Resources, config: LayerConfig, layers: int) -> KVPool
         resources.target.dtype,
         resources.graphs.device,
     )
+
+
+def make_runner(
+    resources: Resources, name: str, body: Body, tokens: Shapes, window: int | None = None
+) -> DecodeCudaGraphRunner:
+    """A runner with a snapshot of its own.
+
+    Args:
+        resources: whose ``req_to_token`` is copied.
+        name: for messages.
+        body: what it captures.
+        tokens: what it starts from, by name.
+        window: of the target's sliding layers, where the target runs in it.
+    """
+    graphs = resources.graphs
+    inputs = DecodeInputs.allocate(graphs.device, max(graphs.batch_sizes), resources.width, tokens, window)
+    return DecodeCudaGraphRunner(name, graphs, inputs, body, resources.req_to_token_pool, resources.swa)
 
 
 def following_tokens(extend: ExtendInputs, first: torch.Tensor) -> torch.Tensor:

@@ -7,19 +7,18 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import torch
-
 from refimpl.engine.config import EngineConfig
 from refimpl.engine.decode_inputs import DecodeInputs, rows_behind
 from refimpl.engine.forward_batch import ForwardBatch, ForwardResult, OnPublish, pack_first
 from refimpl.engine.future_map import RelayPayload, Shapes
-from refimpl.engine.graph_runner import Body, DecodeCudaGraphRunner, Outputs
+from refimpl.engine.graph_runner import DecodeCudaGraphRunner, Outputs
 from refimpl.engine.workers.base import Resources, Worker
 from refimpl.engine.workers.draft_common import (
     TOKEN,
     draft_pool,
     draft_steps,
     following_tokens,
+    make_runner,
     stack_drawn,
     take_rows,
     verify_drafts,
@@ -27,7 +26,7 @@ from refimpl.engine.workers.draft_common import (
 from refimpl.engine.workers.target import TargetForward, first_tokens
 from refimpl.model.attention import PagedAttention
 from refimpl.model.eagle import Eagle3
-from refimpl.model.sampling import Purpose, SamplingMode, draw
+from refimpl.model.sampling import Drawn, Purpose, SamplingMode, draw
 
 
 class EagleWorker(Worker):
@@ -59,9 +58,11 @@ class EagleWorker(Worker):
         hidden = ((draft.config.hidden_size,), resources.target.dtype)
         self.relay_shapes: Shapes = {"hidden_states": hidden}
         window = resources.target.config.sliding_window
-        self.draft_runner = self._runner("draft", self._draft, {"bonus_tokens": TOKEN, "hidden_states": hidden})
-        self.verify_runner = self._runner("verify", self._verify, {"bonus_tokens": TOKEN}, window)
-        self.extend_runner = self._runner("draft_extend", self._extend, {})
+        self.draft_runner = make_runner(
+            resources, "draft", self._draft, {"bonus_tokens": TOKEN, "hidden_states": hidden}
+        )
+        self.verify_runner = make_runner(resources, "verify", self._verify, {"bonus_tokens": TOKEN}, window)
+        self.extend_runner = make_runner(resources, "draft_extend", self._extend, {})
 
     @property
     def last_shared_read_runner(self) -> DecodeCudaGraphRunner:
@@ -100,7 +101,7 @@ class EagleWorker(Worker):
         """Draws a token, runs the head on it, and so on."""
         tensors = self.resources.sampling.rows(inputs.req_pool_indices)
         hidden = inputs.tokens["hidden_states"]
-        drawn = []
+        drawn: list[Drawn] = []
         for step in range(self.num_steps):
             if step > 0:
                 # The entry behind those of the committed tokens and of the drafts before, at its own position.
@@ -126,11 +127,6 @@ class EagleWorker(Worker):
             PagedAttention(self.draft_pool.k, self.draft_pool.v, rows.full),
         ).view(inputs.batch_size, self.block, -1)
         return {"hidden_states": take_rows(hidden, verified["num_accepted"][:, None]).squeeze(1)}
-
-    def _runner(self, name: str, body: Body, tokens: Shapes, window: int | None = None) -> DecodeCudaGraphRunner:
-        resources, graphs = self.resources, self.resources.graphs
-        inputs = DecodeInputs.allocate(graphs.device, max(graphs.batch_sizes), resources.width, tokens, window)
-        return DecodeCudaGraphRunner(name, graphs, inputs, body, resources.req_to_token_pool, resources.swa)
 
 
 def chain_alloc_len(draft: Eagle3, config: EngineConfig) -> int:

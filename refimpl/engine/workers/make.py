@@ -6,9 +6,12 @@ from refimpl.engine.config import EngineConfig
 from refimpl.engine.workers.base import Resources, Worker
 from refimpl.engine.workers.dflash import DFlashWorker
 from refimpl.engine.workers.eagle import EagleWorker, chain_alloc_len
+from refimpl.engine.workers.eagle_tree import EagleTreeWorker, tree_alloc_len
+from refimpl.engine.workers.mtp import MtpWorker, mtp_alloc_len
 from refimpl.engine.workers.plain import PlainWorker
 from refimpl.model.dflash import DFlash
 from refimpl.model.eagle import Eagle3
+from refimpl.model.mtp import MultiLayerEagle
 from refimpl.model.weights_io import Draft
 
 
@@ -20,8 +23,9 @@ def make_worker(resources: Resources, draft: Draft | None) -> Worker:
         case DFlash():
             return DFlashWorker(resources, draft)
         case Eagle3():
-            return EagleWorker(resources, draft)
-    raise NotImplementedError
+            return (EagleTreeWorker if resources.config.draft_topk > 1 else EagleWorker)(resources, draft)
+        case MultiLayerEagle():
+            return MtpWorker(resources, draft)
 
 
 def alloc_len_of(draft: Draft | None, config: EngineConfig) -> int:
@@ -32,5 +36,6 @@ def alloc_len_of(draft: Draft | None, config: EngineConfig) -> int:
         case DFlash():
             return draft.config.block_size
         case Eagle3():
-            return chain_alloc_len(draft, config)
-    raise NotImplementedError
+            return (tree_alloc_len if config.draft_topk > 1 else chain_alloc_len)(draft, config)
+        case MultiLayerEagle():
+            return mtp_alloc_len(draft, config)

@@ -60,18 +60,22 @@ class Run:
         self._texts = held_out.prompts("code", Tokenizer.load())
         self._part("bandwidth", "", lambda: [memory_bandwidth(self.device, self._copy_bytes())])
         accept_lens: list[int] | None = None
-        for name, amounts in (self.models or MODELS[self.device]).items():
+        for name, amounts in self._models().items():
             accept_lens = self._weights(name, amounts, accept_lens) or accept_lens
         return self.report()
 
     def report(self) -> dict[str, Any]:
-        """Rows by part, the bars they are held to, and what is missing."""
+        """What was to be measured, rows by part, the bars they are held to, and what is missing."""
         return {
+            "plan": {name: asdict(amounts) for name, amounts in self._models().items()},
             **self.rows,
             "bars": [asdict(bar) for bar in bars(self.rows)],
             "left_out": self.left_out,
             "failed": self.failed,
         }
+
+    def _models(self) -> dict[str, Amounts]:
+        return MODELS[self.device] if self.models is None else self.models
 
     def _weights(self, name: str, amounts: Amounts, accept_lens: list[int] | None) -> list[int] | None:
         """All parts on one set of weights; returns the accept lengths that random weights may borrow."""

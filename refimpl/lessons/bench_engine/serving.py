@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from refimpl.lessons.bench_engine.drive import Loop, Served, serve
 from refimpl.lessons.bench_engine.forward_only import forward_stream_ms, forward_work
-from refimpl.lessons.bench_engine.observed import Beat, Watch, observed
+from refimpl.lessons.bench_engine.observed import Watch, observed
 from refimpl.lessons.bench_engine.subject import Subject
 from refimpl.lessons.bench_engine.workload import Workload
 
@@ -95,23 +95,19 @@ def served(
 
 
 def _forward_ms(subject: Subject, draft: str, concurrency: int, work: Workload) -> tuple[float, float]:
-    """A decode of a full batch and a prefill of one request, each alone on the forward stream."""
+    """A decode of a full batch and a prefill of an arrival, each alone on the forward stream."""
     scheduler = subject.scheduler(draft, concurrency)
     with observed(scheduler) as watch:
         serve(scheduler, subject.requests(work), concurrency, Loop.OVERLAP)
     decode = forward_work(scheduler, watch.last_decode(concurrency))
-    singles = [beat.batch for beat in watch.beats if beat.batch is not None and _is_prefill_of_one(beat)]
-    prefill = forward_work(scheduler, singles[-1])
+    extends = [beat.batch for beat in watch.beats if beat.batch is not None and beat.batch.forward_mode.is_extend()]
+    prefill = forward_work(scheduler, min(extends, key=lambda batch: batch.batch_size))
     # A prefill has no graph: its launches would fill the queue of a stalled stream, so each is stalled alone.
     prefills = [time for _ in range(PREFILL_REPEATS) for time in forward_stream_ms(scheduler, prefill, 1, STALL_US)]
     return (
         statistics.median(forward_stream_ms(scheduler, decode, REPEATS, STALL_US)),
         statistics.median(prefills),
     )
-
-
-def _is_prefill_of_one(beat: Beat) -> bool:
-    return beat.batch is not None and beat.batch.forward_mode.is_extend() and beat.batch.batch_size == 1
 
 
 def _run(watch: Watch, out: Served) -> _Run:

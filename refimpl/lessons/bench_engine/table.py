@@ -3,6 +3,8 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+APART = ("plan", "bars", "left_out", "failed")
+"""What of a report is no part."""
 HIDDEN = ("histogram",)
 """Columns too wide for a terminal; the JSON has them."""
 
@@ -18,7 +20,7 @@ def table(report: Mapping[str, Any]) -> str:
 
 def _lines(report: Mapping[str, Any]) -> Iterator[str]:
     for part, rows in report.items():
-        if part in ("bars", "left_out", "failed") or not rows:
+        if part in APART or not rows:
             continue
         yield part.replace("_", " ")
         yield from _columns(rows)

@@ -133,7 +133,7 @@ def build(setup: Setup, modes: Iterable[SamplingMode] = (SamplingMode.GREEDY,)) 
     target, draft = _models(setup, worker.draft)
     sizes = {"max_running_requests": setup.max_running_requests, "max_context": setup.max_context}
     config = EngineConfig(**{**sizes, **worker.options, **variant.options, **setup.options})
-    if variant.slots_for is not None:
+    if variant.slots_for is not None and config.num_slots is None:
         longest = setup.max_context + BLOCKS_AHEAD * alloc_len_of(draft, config)
         config = replace(config, num_slots=int(variant.slots_for * longest))
     scheduler = build_scheduler(target, draft, config)

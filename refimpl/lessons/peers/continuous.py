@@ -5,7 +5,9 @@ fixed length, and masks the pairs that do not belong together. What it is given 
 measured twice: padded as it chooses itself, and padded to fit the workload.
 """
 
-from collections.abc import Callable, Sequence
+import logging
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any
@@ -71,13 +73,14 @@ class GenerateBatch:
         Raises:
             RuntimeError: the peer lost a request, or the requests are too short to decode all at once.
         """
-        outputs = self._model.generate_batch(
-            inputs=[list(prompt) for prompt in prompts],
-            generation_config=self._generation,
-            continuous_batching_config=self._config,
-            record_timestamps=True,
-            persistent_manager=True,
-        )
+        with _errors_only():
+            outputs = self._model.generate_batch(
+                inputs=[list(prompt) for prompt in prompts],
+                generation_config=self._generation,
+                continuous_batching_config=self._config,
+                record_timestamps=True,
+                persistent_manager=True,
+            )
         done = list(outputs.values())
         lost = [output.error for output in done if output.error is not None or output.timestamps is None]
         if lost or len(done) != len(prompts):
@@ -95,6 +98,18 @@ class GenerateBatch:
         self._model.destroy_cached_continuous_batching_manager()
         if torch.cuda.is_available():
             torch.cuda.empty_cache()
+
+
+@contextmanager
+def _errors_only() -> Iterator[None]:
+    """It warns at every run that its set-up is kept, which is what is wanted here."""
+    logger = logging.getLogger("ContinuousBatchingLogger")
+    level = logger.level
+    logger.setLevel(logging.ERROR)
+    try:
+        yield
+    finally:
+        logger.setLevel(level)
 
 
 def _all_decoding(timestamps: Sequence[Sequence[float]]) -> list[float]:

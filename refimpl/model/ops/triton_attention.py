@@ -90,9 +90,9 @@ def _attend(
     start = tl.program_id(0) * BLOCK_M
     q_start = tl.load(q_starts + b)
     q_len = tl.load(q_starts + b + 1) - q_start
+    kv_len = tl.load(kv_lens + b)
     if start >= q_len * GROUP:
         return
-    kv_len = tl.load(kv_lens + b)
     first = kv_len - q_len  # kv index of row 0
 
     m = start + tl.arange(0, BLOCK_M)
@@ -119,17 +119,19 @@ def _attend(
     sums = tl.zeros([BLOCK_M, HEAD_DIM], tl.float32)
     table = page_table + b.to(tl.int64) * table_stride
     mask_of_request = tail_mask + b.to(tl.int64) * max_q_len * tail
+    lane = tl.arange(0, BLOCK_N)
+    slot = tl.load(table + low + lane, mask=low + lane < high, other=0)
     for at in range(low, high, BLOCK_N):
-        n = at + tl.arange(0, BLOCK_N)
+        n = at + lane
         valid = n < high
-        slot = tl.load(table + n, mask=valid, other=0).to(tl.int64)
-        keys = tl.load(
-            k_cache + slot[None, :] * k_stride + kv_head * HEAD_DIM + d[:, None], mask=valid[None, :], other=0
-        )
-        values = tl.load(
-            v_cache + slot[:, None] * v_stride + kv_head * HEAD_DIM + d[None, :], mask=valid[:, None], other=0
-        )
-        scores = tl.dot(queries, keys, input_precision="ieee") * scale
+        # One block ahead, so that keys and values wait for no slot.
+        ahead = n + BLOCK_N
+        next_slot = tl.load(table + ahead, mask=ahead < high, other=0)
+        entries = slot.to(tl.int64)[:, None]
+        inside = valid[:, None]
+        keys = tl.load(k_cache + entries * k_stride + kv_head * HEAD_DIM + d[None, :], mask=inside, other=0)
+        values = tl.load(v_cache + entries * v_stride + kv_head * HEAD_DIM + d[None, :], mask=inside, other=0)
+        scores = tl.dot(queries, tl.trans(keys), input_precision="ieee") * scale
         seen = _seen(n, row, own, valid, kv_len, mask_of_request, tail, window, CAUSAL, TAIL, WINDOW)
         scores = tl.where(seen, scores, float("-inf"))
         higher = tl.maximum(peak, tl.max(scores, 1))
@@ -141,6 +143,7 @@ def _attend(
         sums = sums * faded[:, None]
         sums = tl.dot(weights.to(values.dtype), values, sums, input_precision="ieee")
         peak = higher
+        slot = next_slot
 
     if DEPENDENT:
         gdc_launch_dependents()
@@ -212,8 +215,8 @@ def paged_attention(
         k_cache,
         v_cache,
         page_table,
-        kv_lens,
-        q_starts,
+        kv_lens.contiguous(),
+        q_starts.contiguous(),
         q if tail_mask is None else tail_mask.contiguous().view(torch.uint8),
         parts,
         lse,

@@ -139,7 +139,7 @@ def _launch(
     head_dim = qkv.shape[-1] // (heads + 2 * kv_heads)
     lead = qkv.shape[:-1]
     rows = rows_of(qkv)
-    positions = positions.expand(lead).reshape(-1)
+    positions = positions.expand(lead).reshape(-1).contiguous()
     q = torch.empty((*lead, heads, head_dim), dtype=qkv.dtype, device=qkv.device)
     store = slots is not None
     covered = heads + (2 if store else 1) * kv_heads

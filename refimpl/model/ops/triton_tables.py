@@ -109,7 +109,7 @@ def store_kv(k: Tensor, v: Tensor, k_cache: Tensor, v_cache: Tensor, slots: Tens
             v,
             k_cache,
             v_cache,
-            slots,
+            slots.contiguous(),
             k.stride(0),
             v.stride(0),
             k_cache.stride(0),
@@ -134,8 +134,8 @@ def load_rows(
     block = min(ENTRIES_A_PROGRAM, power_of_two(width))
     _load_rows[(bucket, triton.cdiv(width, block))](
         req_to_token,
-        req_pool_indices,
-        seq_lens,
+        req_pool_indices.contiguous(),
+        seq_lens.contiguous(),
         out_indices,
         out_seq_lens,
         out_page_table,
@@ -155,10 +155,10 @@ def assign_rows(req_to_token: Tensor, rows: Tensor, starts: Tensor, lens: Tensor
         block = min(ENTRIES_A_PROGRAM, power_of_two(max_len))
         _assign_rows[(requests, triton.cdiv(max_len, block))](
             req_to_token,
-            rows,
-            starts,
-            lens,
-            slots,
+            rows.contiguous(),
+            starts.contiguous(),
+            lens.contiguous(),
+            slots.contiguous(),
             req_to_token.stride(0),
             BLOCK_REQUESTS=power_of_two(requests),
             BLOCK=block,

@@ -14,6 +14,8 @@ from torch import Tensor
 
 from refimpl.model.ops import plain
 
+ENTRIES = 64
+"""Entries are gathered in steps of so many, so that sums are as they would be with more."""
 _LIBRARY = torch.library.Library("refimpl", "DEF")
 _NORM = "Tensor weight, float eps"
 _HEADS = (
@@ -38,6 +40,12 @@ def _heads_of(qkv: Tensor, q_weight: Tensor, first: int) -> Tensor:
 def _rotated(*call: Any) -> tuple[Tensor, Tensor]:
     q, k, _ = plain.qk_norm_rope(*call)
     return q, k
+
+
+def _attended(q: Tensor, k_cache: Tensor, v_cache: Tensor, page_table: Tensor, kv_lens: Tensor, *more: Any) -> Tensor:
+    """As a kernel does, it reads the lengths when it runs, and gathers no more than the longest request has."""
+    longest = -(-int(kv_lens.max()) // ENTRIES) * ENTRIES
+    return plain.paged_attention(q, k_cache, v_cache, page_table[:, : max(longest, 1)], kv_lens, *more)
 
 
 rms_norm = _operator(f"rms_norm(Tensor x, {_NORM}) -> Tensor", plain.rms_norm, lambda x, *_: torch.empty_like(x))
@@ -65,7 +73,7 @@ store_kv = _operator(f"store_kv(Tensor k, Tensor v, {_CACHE}) -> ()", plain.stor
 paged_attention = _operator(
     "paged_attention(Tensor q, Tensor k_cache, Tensor v_cache, Tensor page_table, Tensor kv_lens, Tensor q_starts, "
     "int max_q_len, bool causal, Tensor? tail_mask, int? window, float? scale) -> Tensor",
-    plain.paged_attention,
+    _attended,
     lambda q, *_: torch.empty_like(q),
 )
 # These two touch a few rows of a table that other streams write meanwhile. Which rows, a recording learns from the

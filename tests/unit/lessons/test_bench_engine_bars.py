@@ -1,3 +1,5 @@
+from collections.abc import Callable
+from subprocess import CompletedProcess
 from typing import Any
 
 from refimpl.lessons.bench_engine import peers
@@ -53,3 +55,16 @@ def test_a_table_names_what_is_not_reached() -> None:
     assert lines[0] == "alone"
     assert "1,234" in lines[2] or "1,235" in lines[2]
     assert lines[-1] == "a ratio: 1.5, at least 2.5: NOT REACHED"
+
+
+def test_an_unknown_part_is_refused_with_those_there_are(refimpl: Callable[..., CompletedProcess[str]]) -> None:
+    done = refimpl("bench", "engine", "--only", "alone,speed")
+    assert done.returncode != 0
+    assert "'speed' is no part" in done.stderr
+    assert "overlapped_steps" in done.stderr
+
+
+def test_an_option_of_another_benchmark_is_refused(refimpl: Callable[..., CompletedProcess[str]]) -> None:
+    done = refimpl("bench", "engine", "--repeats", "3")
+    assert done.returncode != 0
+    assert "bench engine does not take it" in done.stderr

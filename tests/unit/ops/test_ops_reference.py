@@ -167,12 +167,22 @@ def test_reference_ops_carry_gradients() -> None:
     assert torch.autograd.gradcheck(ops.silu_and_mul, (qkv,))
 
 
-@pytest.mark.parametrize("case", [ATTENTION[0], ATTENTION[7], ATTENTION[13], ATTENTION[20]], ids=lambda case: case.name)
+@pytest.mark.parametrize("case", ATTENTION, ids=lambda case: case.name)
 def test_attention_on_sim_is_attention_on_the_cpu(case: Attention) -> None:
     refimpl.device.get("sim")
     call = attention_call(case, torch.float32, "cpu")
     there: dict[str, Any] = {name: x.to("sim") if isinstance(x, Tensor) else x for name, x in call.items()}
-    assert torch.equal(ops.paged_attention(**there).cpu(), ops.paged_attention(**call))
+    torch.testing.assert_close(ops.paged_attention(**there).cpu(), ops.paged_attention(**call), rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("longest", [5, 64, 150, 400])
+def test_attention_on_sim_does_not_change_in_a_bit_with_the_longest_request_of_the_batch(longest: int) -> None:
+    refimpl.device.get("sim")
+    call = attention_call(Attention("", (3, 3), (40, 500), heads=3, kv_heads=1), torch.float32, "cpu")
+    there: dict[str, Any] = {name: x.to("sim") if isinstance(x, Tensor) else x for name, x in call.items()}
+    whole = ops.paged_attention(**there).cpu()[:3]
+    there["kv_lens"][1] = longest
+    assert torch.equal(ops.paged_attention(**there).cpu()[:3], whole)
 
 
 def test_every_other_op_on_sim_is_the_op_on_the_cpu(random: torch.Generator) -> None:

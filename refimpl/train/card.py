@@ -1,0 +1,110 @@
+"""The model card, written from a run's report: every number in it was measured by that run."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from refimpl.train import figures
+
+NAMES = {
+    "target": "target",
+    "eagle": "EAGLE-3 head",
+    "mtp": "multi-layer EAGLE",
+    "dflash": "DFLASH block",
+}
+
+_HEAD = """# Model card: the targets and drafts of this folder
+
+This file is made by `python -m refimpl train card` from the report of one run ({device}, torch {torch}, {date},
+{gpus} GPUs, {seconds:.0f} s for everything). Do not edit it.
+
+**What they are for.** They make speculative decoding measurable: targets small enough to ship, with drafts that were
+trained for them. They write text that looks like Python or like a play. They know nothing, and what they write does
+not run.
+
+**How they were made.** A byte-level BPE of {vocab_size:,} ids. A target learns the next token of the corpus. Small
+models that always take the likeliest token soon loop, so near the end it also reads its own greedy text, and is
+taught not to complete runs that stand there already (unlikelihood training, arXiv 1908.04319). Its weights, rounded
+to bf16, are *the* target. It then writes text, from prompts of the training split, at temperatures 0, 0.7 and 1.0.
+The drafts learn from the corpus until that text appears, and then mostly from it: the target's distribution, mixed
+with the token that followed.
+"""
+_FILES = """Split by file, by a hash of its path. Folders of tests, files above 200 kB and files that repeat
+themselves are left out.
+"""
+_ACCEPTANCE = """Acceptance, by decoding held-out prompts as they are served. `unique` is the share of different runs
+of 8 tokens within a text: it is low where the target loops, which makes drafting easy; `among all` counts them over
+all texts together.
+"""
+_LICENCE = """## Licence
+
+The weights are under this repository's licence, Apache-2.0. The texts that they were trained on are under the
+licences in the table; none of it is shipped but the tokenizer's vocabulary.
+"""
+
+
+def text(report: Mapping[str, Any]) -> str:
+    """The card of a run's `training.json`.
+
+    Raises:
+        ValueError: the run trained no target, so there is nothing to describe.
+    """
+    jobs, corpus = report["jobs"], report["corpus"]
+    sizes = list(dict.fromkeys(row["size"] for row in figures.losses(jobs)))
+    if not sizes:
+        raise ValueError("the report tells of no target: take that of a run that trained one")
+    head = _HEAD.format(**report["machine"], seconds=report["seconds"], vocab_size=corpus["vocab_size"])
+    return "\n".join([head, _data(corpus), *(_size(size, jobs) for size in sizes), _LICENCE])
+
+
+def table(rows: Sequence[Mapping[str, Any]], columns: Mapping[str, str]) -> str:
+    """Rows as a Markdown table; `columns` names the keys that are shown and what they are called."""
+    lines = [list(columns.values()), ["---"] * len(columns)]
+    lines += [[_shown(row[key]) for key in columns] for row in rows]
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, float):
+        return f"{value:,.2f}"
+    return f"{value:,}" if isinstance(value, int) else NAMES.get(value, str(value))
+
+
+def _data(corpus: Mapping[str, Any]) -> str:
+    sources = [
+        {**each, "name": f"{each['name']} {each['version']}", "megabytes": each["bytes"] / 1e6}
+        for each in corpus["sources"]
+    ]
+    columns = {
+        "name": "source",
+        "domain": "text",
+        "licence": "licence",
+        "files": "files",
+        "trained_files": "trained on",
+    }
+    splits = [{"name": name, **split} for name, split in corpus["splits"].items()]
+    return "\n".join(
+        [
+            "## Data\n",
+            table(sources, {**columns, "megabytes": "MB"}),
+            _FILES,
+            table(splits, {"name": "split", "files": "files", "tokens": "tokens", "bytes": "bytes"}),
+        ]
+    )
+
+
+def _size(size: str, jobs: Mapping[str, Any]) -> str:
+    def mine(rows: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+        return [row for row in rows if row["size"] == size]
+
+    trained = {"model": "model", "parameters": "parameters", "steps": "steps", "tokens": "tokens seen"}
+    parts = [f"## {size}\n", table(mine(figures.models(jobs)), {**trained, "seconds": "seconds", "loss": "last loss"})]
+    if (written := jobs.get(f"{size}-selfgen")) is not None:
+        parts.append(f"The target wrote {written['tokens']:,} tokens for its drafts.\n")
+    losses = {"text": "held-out text", "nats_per_token": "nats a token", "bits_per_byte": "bits a byte"}
+    parts.append(table(mine(figures.losses(jobs)), losses))
+    if measured := mine(figures.acceptance(jobs)):
+        columns = {"draft": "draft", "drafts": "drafts", "temperature": "temperature", "text": "text"}
+        columns |= {"accept_len": "tokens a verify", "verifies": "verifies"}
+        columns |= {"unique_8grams": "unique", "unique_8grams_among_all": "among all"}
+        parts += [_ACCEPTANCE, table(measured, columns)]
+    return "\n".join(parts)
