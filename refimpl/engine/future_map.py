@@ -12,6 +12,7 @@ from typing import Any
 import torch
 
 from refimpl import device as devices
+from refimpl.engine.streams import Streams
 from refimpl.fences import Fences, wait_publish_ready
 
 Shapes = Mapping[str, tuple[tuple[int, ...], torch.dtype]]
@@ -42,15 +43,16 @@ class FutureMap:
         rows: rows of ``req_to_token``, the padding row included.
         extras: what the worker relays beside the token.
         fences: what orders the readers.
+        streams: the engine's.
 
     Attributes:
         output_tokens_buf: ``[rows]`` int64. Forward writes and reads it.
         new_seq_lens_buf: ``[rows]`` int64. Forward writes it, schedule reads it.
     """
 
-    def __init__(self, device: str, rows: int, extras: Shapes, fences: Fences) -> None:
+    def __init__(self, device: str, rows: int, extras: Shapes, fences: Fences, streams: Streams) -> None:
         dev = devices.get(device)
-        self.fences = fences
+        self.fences, self._streams = fences, streams
         self.output_tokens_buf = torch.zeros(rows, dtype=torch.int64, device=device)
         self.new_seq_lens_buf = torch.zeros(rows, dtype=torch.int64, device=device)
         self.extras_buf = {
@@ -58,7 +60,6 @@ class FutureMap:
         }
         self.publish_ready: Any = None
         self._new_event = dev.Event
-        self._dev = dev
         self.fwd_prepare_d2h_stream = dev.Stream()
         self.new_seq_lens_cpu_pinned = devices.pinned(rows, torch.int64, device)
 
@@ -75,7 +76,7 @@ class FutureMap:
         self.new_seq_lens_buf[future_indices] = new_seq_lens
         if self.publish_ready is None:
             self.publish_ready = self._new_event()
-        self.publish_ready.record()
+        self.publish_ready.record(self._streams.forward_stream)
 
     def stash(self, future_indices: torch.Tensor, payload: RelayPayload) -> None:
         """Relay tokens and draft state.
@@ -93,7 +94,7 @@ class FutureMap:
         Order:
             On ``schedule_stream``, which waits for ``publish_ready``; the host does not block.
         """
-        wait_publish_ready(self.fences.publish, self.publish_ready, self._dev.current_stream())
+        wait_publish_ready(self.fences.publish, self.publish_ready, self._streams.schedule_stream)
         return self.new_seq_lens_buf.index_select(0, future_indices)
 
     def resolve_seq_lens_cpu_blocking(self, rows: list[int]) -> list[int]:
@@ -104,7 +105,7 @@ class FutureMap:
             schedule stream, which waits for more than the publish, is not synchronized.
         """
         wait_publish_ready(self.fences.publish, self.publish_ready, self.fwd_prepare_d2h_stream)
-        with self._dev.stream(self.fwd_prepare_d2h_stream):
+        with self.fwd_prepare_d2h_stream:
             self.new_seq_lens_cpu_pinned.copy_(self.new_seq_lens_buf, non_blocking=True)
         # Safe because: the host reads new_seq_lens_cpu_pinned after the private stream's copy.
         self.fwd_prepare_d2h_stream.synchronize()

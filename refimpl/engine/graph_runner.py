@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import torch
@@ -48,6 +48,13 @@ class GraphSettings:
 class _Captured:
     graph: Any
     outputs: Outputs
+    views: dict[int, Outputs] = field(default_factory=dict)
+
+    def first(self, bs: int) -> Outputs:
+        """The outputs of the first ``bs`` requests. Views are kept: making them costs the host as much as a launch."""
+        if bs not in self.views:
+            self.views[bs] = {name: rows[:bs] for name, rows in self.outputs.items()}
+        return self.views[bs]
 
 
 class DecodeCudaGraphRunner:
@@ -79,6 +86,7 @@ class DecodeCudaGraphRunner:
         self._dev = devices.get(settings.device)
         self._pool, self._swa = req_to_token_pool, swa
         self._captured: dict[tuple[int, SamplingMode], _Captured] = {}
+        self._first: dict[int, DecodeInputs] = {}
         self._read_done = self._dev.Event()
         self.shared_read_done_event: Any = None
 
@@ -102,6 +110,8 @@ class DecodeCudaGraphRunner:
             On ``forward_stream``; it reads ``req_to_token`` and ``full_to_swa``, which schedule writes.
         """
         bs, bucket, inputs = batch.batch_size, self.bucket(batch.batch_size), self.inputs
+        if bs not in self._first:
+            self._first[bs] = inputs.first(bs)
         ops.load_rows(
             self._pool.req_to_token,
             batch.req_pool_indices,
@@ -114,7 +124,7 @@ class DecodeCudaGraphRunner:
         if self._swa is not None and inputs.swa_page_table is not None:
             inputs.swa_page_table[:bucket].copy_(self._swa.translate(inputs.page_table[:bucket]))
         for name, rows in tokens.items():
-            inputs.tokens[name][:bs].copy_(rows)
+            self._first[bs].tokens[name].copy_(rows)
 
     def execute(
         self, batch: ForwardBatch, tokens: Mapping[str, torch.Tensor], publish_read_done: bool = False
@@ -133,11 +143,10 @@ class DecodeCudaGraphRunner:
         Order:
             On ``forward_stream``; the host does not block.
         """
-        assert self._dev.current_stream() == self.settings.forward_stream, f"{self.name} runs on forward_stream"
         self.load_batch(batch, tokens)
         if publish_read_done and self.settings.read_done is ReadDone.PRE_REPLAY:
             # The replay reads the snapshot alone.
-            self._read_done.record()
+            self._read_done.record(self.settings.forward_stream)
             self.shared_read_done_event = self._read_done
         return self.replay(batch)
 
@@ -149,11 +158,11 @@ class DecodeCudaGraphRunner:
         """Replays the graph of the batch's size on what is loaded: by this runner, or by one that shares its inputs."""
         captured = self._captured[self.bucket(batch.batch_size), batch.mode]
         captured.graph.replay()
-        return {name: rows[: batch.batch_size] for name, rows in captured.outputs.items()}
+        return captured.first(batch.batch_size)
 
     def _capture(self, size: int, mode: SamplingMode) -> _Captured:
         inputs = self.inputs.first(size)
-        with self._dev.stream(self.settings.forward_stream):
+        with self.settings.forward_stream:
             # Once without a graph, so that kernels are compiled and libraries take their workspaces; on padding alone,
             # since requests may be running.
             inputs.clear()
@@ -162,7 +171,7 @@ class DecodeCudaGraphRunner:
         graph = self._dev.CUDAGraph()
         with self._dev.graph(graph, pool=self.settings.graph_pool, stream=self.settings.forward_stream):
             outputs = self.body(inputs, mode)
-        with self._dev.stream(self.settings.forward_stream):
+        with self.settings.forward_stream:
             # A later runner's body may read these outputs before their first real replay: they must hold tokens.
             graph.replay()
         return _Captured(graph, outputs)

@@ -10,7 +10,6 @@ from collections.abc import Sequence
 
 import torch
 
-from refimpl import device as devices
 from refimpl.engine.pools import ReqToTokenPool, SWATokenToKVPoolAllocator, TokenToKVPoolAllocator
 from refimpl.engine.request import Req
 from refimpl.engine.staging import Staging
@@ -24,7 +23,6 @@ class CacheMemory:
     """What requests hold of the cache.
 
     Args:
-        device: ``"cuda"`` or ``"sim"``.
         req_to_token_pool, allocator: rows and slots.
         alloc_len: slots that one step writes behind the committed length, at most.
         streams: the engine's.
@@ -34,7 +32,6 @@ class CacheMemory:
 
     def __init__(
         self,
-        device: str,
         req_to_token_pool: ReqToTokenPool,
         allocator: TokenToKVPoolAllocator | SWATokenToKVPoolAllocator,
         alloc_len: int,
@@ -46,7 +43,7 @@ class CacheMemory:
         self.num_slots = allocator.available()
         self.reserve = BLOCKS_AHEAD * alloc_len
         self.window = window
-        self._dev, self._streams, self._plan_stream = devices.get(device), streams, plan_stream
+        self._streams, self._plan_stream = streams, plan_stream
 
     def needed(self, reqs: Sequence[Req]) -> int:
         """Slots that the next step of these requests lacks."""
@@ -84,7 +81,7 @@ class CacheMemory:
         if self._plan_stream:
             # Safe because: plan writes req_to_token after schedule's barrier, which it inherits here.
             self._streams.plan_stream.wait_stream(self._streams.schedule_stream)
-            with self._dev.stream(self._streams.plan_stream):
+            with self._streams.plan_stream:
                 slots = self._assign(rows, columns, staging)
             # Safe because: schedule, and behind it forward, reads req_to_token after plan wrote it.
             self._streams.schedule_stream.wait_stream(self._streams.plan_stream)

@@ -5,7 +5,7 @@ Source: sgl-project/sglang, ``managers/scheduler_output_processor_mixin.py``.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from refimpl.engine.batch import LaunchedBatch
 from refimpl.engine.forward_batch import ForwardResult
@@ -14,8 +14,7 @@ from refimpl.engine.memory import CacheMemory
 from refimpl.engine.request import FinishReason, Req
 
 
-@dataclass(frozen=True)
-class Output:
+class Output(NamedTuple):
     """What a step brought a request.
 
     Args:

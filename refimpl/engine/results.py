@@ -35,7 +35,7 @@ class ResultRing:
 
     def __init__(self, device: str, streams: Streams, max_batch: int, width: int) -> None:
         dev = devices.get(device)
-        self._dev, self._streams = dev, streams
+        self._streams = streams
         self._slots = [
             _Slot(
                 torch.zeros(max_batch, width, dtype=torch.int32, device=device),
@@ -56,7 +56,7 @@ class ResultRing:
         slot.aside[:bs].copy_(result.packed)
         # Safe because: copy_stream reads the slot after forward wrote it.
         self._streams.copy_stream.wait_stream(self._streams.forward_stream)
-        with self._dev.stream(self._streams.copy_stream):
+        with self._streams.copy_stream:
             slot.pinned[:bs].copy_(slot.aside[:bs], non_blocking=True)
-            slot.copy_done.record()
+            slot.copy_done.record(self._streams.copy_stream)
         result.packed_cpu, result.copy_done = slot.pinned[:bs], slot.copy_done

@@ -16,7 +16,6 @@ from typing import Any
 
 import torch
 
-from refimpl import device as devices
 from refimpl.engine.batch import LaunchedBatch, ScheduleBatch
 from refimpl.engine.config import EngineConfig
 from refimpl.engine.forward_batch import ForwardBatch, ForwardResult
@@ -62,7 +61,6 @@ class Scheduler:
     ) -> None:
         self.device, self.config, self.streams, self.worker = device, config, streams, worker
         self.memory, self.future_map, self.sampling = memory, future_map, sampling
-        self._dev = devices.get(device)
         self.schedule_stream, self.forward_stream = streams.schedule_stream, streams.forward_stream
         self.results = ResultRing(device, streams, config.max_running_requests, worker.block + 1)
         # Each of a step's uploads has room in it: prompts with their positions, and rows and columns of new slots.
@@ -253,7 +251,7 @@ class Scheduler:
 
         # Safe because: forward reads what schedule prepared after it was written.
         self.forward_stream.wait_stream(self.schedule_stream)
-        with self._dev.stream(self.forward_stream):
+        with self.forward_stream:
             relay = None
             if batch.extend is None:
                 relay = self.future_map.resolve_forward_inputs(future_indices)
@@ -305,5 +303,5 @@ class Scheduler:
         """What schedules runs on ``schedule_stream``, and keeps no history for gradients."""
         stack = ExitStack()
         stack.enter_context(torch.inference_mode())
-        stack.enter_context(self._dev.stream(self.schedule_stream))
+        stack.enter_context(self.schedule_stream)
         return stack

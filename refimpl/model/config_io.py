@@ -38,8 +38,10 @@ def load_family(path: Path) -> Family:
     if not isinstance(content, dict) or content.keys() != {"target", "drafts"}:
         raise WeightsError(f'{path}: must hold the keys "target" and "drafts", and nothing else')
     written = content["drafts"]
-    if not isinstance(written, dict) or written.keys() - _DRAFTS.keys():
-        raise WeightsError(f"{path}: drafts must be a table of {', '.join(_DRAFTS)}; it is {str(written)[:60]}")
+    if not isinstance(written, dict):
+        raise WeightsError(f"{path}: drafts must be a table of {', '.join(_DRAFTS)}")
+    if written.keys() - _DRAFTS.keys():
+        raise WeightsError(f"{path}: drafts must be a table of {', '.join(_DRAFTS)}; it holds {[*written]}")
     drafts: dict[str, Any] = {kind: _config(path, _DRAFTS[kind], values) for kind, values in written.items()}
     return Family(target=_config(path, ModelConfig, content["target"]), **drafts)
 

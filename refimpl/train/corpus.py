@@ -1,7 +1,8 @@
-"""Documents become tokens: the split by file, the tokenizer, and one file of uint16 ids a split."""
+"""Documents become tokens: the split by file, the tokenizer, and one packed file of uint16 ids a split."""
 
 import hashlib
 import json
+import lzma
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -14,24 +15,33 @@ from refimpl.model.shapes import VOCAB_SIZE
 from refimpl.model.tokenizer import BOS, EOS, MASK
 from refimpl.train.sources import Document, Domain, documents
 
+Ids = np.ndarray[Any, np.dtype[np.uint16]]
+
 SPECIALS = (BOS, EOS, MASK)
 """They take the top ids, in this order; `<mask>` never stands in a text: it is what a DFLASH block is filled with."""
-HELD_OUT_SHARE = 0.02
-"""Of the files of each domain that is trained on."""
-PROSE_HELD_OUT_SHARE = 0.1
-"""Plays are few and long: two in a hundred could be none."""
-TRAIN = "train"
+TRAIN, PROMPTS = "train", "prompts"
+HELD_OUT_SHARES = {Domain.CODE: 0.02, Domain.UNSEEN: 1.0, Domain.PROSE: 0.1}
+"""Of the files of a domain: nothing learns from them. Plays are few and long: two in a hundred could be none."""
+PROMPTS_SHARE = 0.08
+"""Of the files: the target does not learn from them, it is prompted with them when it writes for its drafts. A target
+writes otherwise where it knows the text by heart; drafts that saw only that would be surprised when they serve."""
+TOKENIZER, CORPUS = "tokenizer.json", "corpus.json"
+PACKING = 3
+"""Of lzma: most of the gain in little of the time."""
+TOKENIZER_TEXTS = 4
+"""The tokenizer is trained on every fourth document: plenty for four thousand merges."""
 UNSEEN_TOKENS = 400_000
 """Of the package that is held out whole: prompts need no more."""
 
 
-def held_out(document: Document) -> bool:
-    """Whether a document is kept from training; its path alone decides, so that no re-run moves it."""
-    if document.source.domain is Domain.UNSEEN:
-        return True
-    share = PROSE_HELD_OUT_SHARE if document.source.domain is Domain.PROSE else HELD_OUT_SHARE
+def split_of(document: Document) -> str:
+    """`train`, `prompts`, or the domain that it is held out for; its path alone decides, so that no re-run moves it."""
+    held_out = HELD_OUT_SHARES[document.source.domain]
     digest = hashlib.sha256(document.path.encode()).digest()
-    return int.from_bytes(digest[:4], "big") < share * 2**32
+    place = int.from_bytes(digest[:4], "big") / 2**32
+    if place < held_out:
+        return document.source.domain.value
+    return PROMPTS if place < held_out + PROMPTS_SHARE else TRAIN
 
 
 def train_tokenizer(texts: Iterable[str]) -> Tokenizer:
@@ -49,41 +59,43 @@ def train_tokenizer(texts: Iterable[str]) -> Tokenizer:
     return tokenizer
 
 
-def build(prose: Path, folder: Path, tokenizer_file: Path) -> dict[str, Any]:
-    """Write the tokenizer, `train.bin`, one `.bin` a held-out domain, and `corpus.json`, which is also returned.
+def build(prose: Path, folder: Path) -> dict[str, Any]:
+    """Write `tokenizer.json`, a packed file a split, and `corpus.json`, which is also returned.
 
     Args:
         prose: the archive of plays (`sources.documents`).
-        folder: where the token files go; made if it is missing.
-        tokenizer_file: where `tokenizer.json` goes.
+        folder: where they go; made if it is missing.
     """
     found = list(documents(prose))
-    kept = [document for document in found if not held_out(document)]
-    tokenizer = train_tokenizer(document.text for document in kept)
+    splits: dict[str, list[Document]] = {name: [] for name in (TRAIN, PROMPTS, *(domain.value for domain in Domain))}
+    for document in found:
+        splits[split_of(document)].append(document)
+    tokenizer = train_tokenizer(document.text for document in splits[TRAIN][::TOKENIZER_TEXTS])
     folder.mkdir(parents=True, exist_ok=True)
-    tokenizer_file.parent.mkdir(parents=True, exist_ok=True)
-    tokenizer.save(str(tokenizer_file))
+    tokenizer.save(str(folder / TOKENIZER))
     tokenizer.encode_special_tokens = True  # a file that spells "<mask>" means these six characters
-    splits = {TRAIN: kept}
-    for domain in Domain:
-        splits[domain.value] = [each for each in found if held_out(each) and each.source.domain is domain]
-    report: dict[str, Any] = {"vocab_size": VOCAB_SIZE, "sources": _sources(found, kept), "splits": {}}
+    report: dict[str, Any] = {"vocab_size": VOCAB_SIZE, "sources": _sources(found, splits[TRAIN]), "splits": {}}
     for name, members in splits.items():
         limit = UNSEEN_TOKENS if name == Domain.UNSEEN else None
         tokens = encode(tokenizer, [document.text for document in members], limit)
-        tokens.tofile(split_file(folder, name))
+        save(folder, name, tokens)
         size = len(decoded_bytes(tokenizer, tokens)) if limit else sum(len(each.text.encode()) for each in members)
         report["splits"][name] = {"files": len(members), "tokens": len(tokens), "bytes": size}
-    (folder / "corpus.json").write_text(json.dumps(report, indent=1) + "\n")
+    (folder / CORPUS).write_text(json.dumps(report, indent=1) + "\n")
     return report
 
 
 def split_file(folder: Path, name: str) -> Path:
-    """The file of little-endian uint16 ids of a split: `train` or the name of a domain."""
-    return folder / f"{name.replace(' ', '_')}.bin"
+    """The packed file of little-endian uint16 ids of a split: `train`, `prompts` or the name of a domain."""
+    return folder / f"{name.replace(' ', '_')}.xz"
 
 
-def load(folder: Path, name: str) -> np.ndarray[Any, np.dtype[np.uint16]]:
+def save(folder: Path, name: str, tokens: Ids) -> None:
+    """Pack the ids of a split, `[tokens]`."""
+    split_file(folder, name).write_bytes(lzma.compress(tokens.astype("<u2").tobytes(), preset=PACKING))
+
+
+def load(folder: Path, name: str) -> Ids:
     """The ids of a split, `[tokens]` uint16.
 
     Raises:
@@ -92,12 +104,12 @@ def load(folder: Path, name: str) -> np.ndarray[Any, np.dtype[np.uint16]]:
     file = split_file(folder, name)
     if not file.is_file():
         raise FileNotFoundError(f"{file} is missing: build the corpus with `python -m refimpl train corpus`")
-    return np.fromfile(file, dtype="<u2")
+    return np.frombuffer(lzma.decompress(file.read_bytes()), dtype="<u2")
 
 
 def encode(
     tokenizer: Tokenizer, texts: Sequence[str], limit: int | None = None
-) -> np.ndarray[Any, np.dtype[np.uint16]]:
+) -> Ids:
     """Ids of all texts in a row, each between `<bos>` and `<eos>`; cut at `limit` ids if one is given."""
     bos, eos = (_id(tokenizer, special) for special in (BOS, EOS))
     ids: list[int] = []
@@ -110,7 +122,7 @@ def encode(
     return np.asarray(ids[:limit], dtype="<u2")
 
 
-def decoded_bytes(tokenizer: Tokenizer, tokens: np.ndarray[Any, np.dtype[np.uint16]]) -> bytes:
+def decoded_bytes(tokenizer: Tokenizer, tokens: Ids) -> bytes:
     """The text that ids stand for, the special ones left out."""
     text: str = tokenizer.decode(tokens.tolist(), skip_special_tokens=True)
     return text.encode()

@@ -66,7 +66,8 @@ def block_logits(draft: DFlash, features: Tensor, tokens: Tensor, anchors: Tenso
     positions = (anchors[:, :, None] + torch.arange(size, device=tokens.device)).flatten(1)
     blocks = draft.block(tokens.gather(1, anchors)).flatten(1)
     attention = BlockAttention(context_kv, block_mask(anchors, length, size))
-    return draft.logits(draft(blocks, positions, attention)).unflatten(1, (-1, size))
+    logits: Tensor = draft.logits(draft(blocks, positions, attention)).unflatten(1, (-1, size))
+    return logits
 
 
 def draw_anchors(rows: int, length: int, block_size: int, anchors: int, device: torch.device) -> Tensor:
@@ -109,4 +110,5 @@ def loss(draft: DFlash, target: Qwen3, tokens: Tensor, anchors: Tensor, hard_sha
     each = cross_entropy(logits, teacher[rows, at - 1], labels, hard_share).unflatten(1, (-1, size - 1))
     chance = logits.detach().float().softmax(-1).gather(-1, labels[..., None]).squeeze(-1)
     weights = slot_weights(chance.unflatten(1, (-1, size - 1)))
-    return (each * weights).sum() / weights.sum()
+    mean: Tensor = (each * weights).sum() / weights.sum()
+    return mean

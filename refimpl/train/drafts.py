@@ -35,7 +35,7 @@ def train_draft(kind: str, size: str, plan: SizePlan, place: Workplace, deadline
     target = registry.random_target(family.target, place.device)
     draft = registry.build_draft(family.drafts()[kind], target).to(place.device)
     initialize(draft, layers=getattr(draft.config, "num_hidden_layers", 1), seed=1)
-    known = CorpusText(place.corpus, corpus.TRAIN, place.device, seed=4)
+    known = CorpusText(place.corpus, corpus.PROMPTS, place.device, seed=4)
     text = DraftText(known, place.shards(size), training.own_share, seed=5)
 
     def batch() -> tuple[Tensor, ...]:

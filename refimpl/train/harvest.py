@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from refimpl.model.weights_io import replace_file
+from refimpl.train import corpus as corpus_files
 
 PACKS = {
     "small-target.tar": ("small/target.safetensors", "small/config.json"),
@@ -33,7 +34,8 @@ def keep(corpus: Path, work: Path, out: Path, about: Mapping[str, Any]) -> None:
         present = [member for member in members if (work / "weights" / member).is_file()]
         if present:
             _pack(out / name, work / "weights", present)
-    content = {**about, "corpus": json.loads((corpus / "corpus.json").read_text()), "jobs": reports(work)}
+    replace_file(out / corpus_files.TOKENIZER, (corpus / corpus_files.TOKENIZER).read_bytes())
+    content = {**about, "corpus": json.loads((corpus / corpus_files.CORPUS).read_text()), "jobs": reports(work)}
     replace_file(out / REPORT, (json.dumps(content, indent=1) + "\n").encode())
     logs = sorted((work / "logs").glob("*.log"))
     replace_file(out / LOG, b"".join(b"== " + log.name.encode() + b"\n" + log.read_bytes() for log in logs))
@@ -45,8 +47,9 @@ def reports(work: Path) -> dict[str, Any]:
 
 
 def install(out: Path, weights: Path) -> list[str]:
-    """Unpack a run's weights into the folder that the registry reads; returns the names of the files."""
-    names: list[str] = []
+    """Put a run's weights and its tokenizer where the registry reads them; returns the names of the files."""
+    names = [corpus_files.TOKENIZER]
+    replace_file(weights / corpus_files.TOKENIZER, (out / corpus_files.TOKENIZER).read_bytes())
     for name in PACKS:
         if (out / name).is_file():
             with tarfile.open(out / name) as archive:

@@ -80,7 +80,7 @@ def _train_target(size: str, plan: SizePlan, place: Workplace, deadline: float, 
 def _held_out(size: str, plan: SizePlan, place: Workplace) -> dict[str, Any]:
     """Losses of the target on disk, rounded as it is: that one is the target."""
     target = registry.load_target(size, place.device, weights=place.weights)
-    splits = json.loads((place.corpus / "corpus.json").read_text())["splits"]
+    splits = json.loads((place.corpus / corpus.CORPUS).read_text())["splits"]
     found = {}
     for domain in Domain:
         text, split = CorpusText(place.corpus, domain, place.device, seed=3), splits[domain.value]
@@ -93,7 +93,7 @@ def _write(size: str, plan: SizePlan, place: Workplace, deadline: float, say: Sa
     wait_for_file(place.weights_file(size, "target"), deadline)
     dtype = torch.bfloat16 if place.on_gpu else torch.float32
     target = registry.load_target(size, place.device, dtype, weights=place.weights)
-    prompts = CorpusText(place.corpus, corpus.TRAIN, place.device, seed=2)
+    prompts = CorpusText(place.corpus, corpus.PROMPTS, place.device, seed=2)
     return write_until(target, prompts, plan.writing, place.shards(size), deadline, say)
 
 

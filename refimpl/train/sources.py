@@ -51,6 +51,7 @@ PACKAGES = (
     ("sympy", "BSD-3-Clause", Domain.CODE),
     ("torch", "BSD-3-Clause", Domain.CODE),
     ("numpy", "BSD-3-Clause", Domain.CODE),
+    ("transformers", "Apache-2.0", Domain.CODE),
     ("networkx", "BSD-3-Clause", Domain.UNSEEN),
 )
 """Packages whose Python files are read; networkx is held out whole."""

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import gc
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
 import torch
 
+from refimpl import device as devices
 from refimpl.engine.config import EngineConfig
 from refimpl.engine.forward_batch import ForwardBatch, ForwardResult, OnPublish
 from refimpl.engine.future_map import Shapes
@@ -51,12 +53,14 @@ class Worker(ABC):
     """One way to decode. Everything it does runs on ``forward_stream``, and nothing blocks the host.
 
     Attributes:
+        resources: what it builds on.
         block: tokens that a step emits for a request, at most.
         alloc_len: slots behind the committed length that a step writes, at most.
         relay_shapes: what a step leaves for the next, beside the token.
         last_shared_read_runner: the runner that reads the shared tables last in a step; it has the mailbox.
     """
 
+    resources: Resources
     block: int
     alloc_len: int
     relay_shapes: Shapes
@@ -78,13 +82,17 @@ class Worker(ABC):
         """Its graph runners."""
 
     def forward_batch_generation(self, batch: ForwardBatch, on_publish: OnPublish) -> ForwardResult:
-        """Either of them, by the batch's mode."""
+        """Either of them, by the batch's mode; on ``forward_stream``."""
+        graphs = self.resources.graphs
+        assert devices.get(graphs.device).current_stream() == graphs.forward_stream, "a forward is on forward_stream"
         if batch.forward_mode.is_extend():
             return self.forward_extend(batch, on_publish)
         return self.forward_decode(batch, on_publish)
 
     def capture_blocking(self, mode: SamplingMode) -> None:
         """Captures the graphs of a mode; the host blocks meanwhile."""
+        # An engine that was dropped is freed now: its graphs cannot be while another stream captures.
+        gc.collect()
         with torch.inference_mode():
             for runner in self.runners():
                 runner.capture_blocking(mode)

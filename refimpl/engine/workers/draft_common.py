@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 
 from refimpl.engine.config import EngineConfig
-from refimpl.engine.decode_inputs import DecodeInputs, rows_behind
+from refimpl.engine.decode_inputs import DecodeInputs, Rows, rows_behind
 from refimpl.engine.errors import EngineError
 from refimpl.engine.forward_batch import ExtendInputs, pack
 from refimpl.engine.future_map import Shapes
@@ -14,6 +14,7 @@ from refimpl.engine.pools import KVPool
 from refimpl.engine.workers.base import Resources
 from refimpl.engine.workers.target import TargetForward
 from refimpl.model.acceptance import Accepted, last_accepted
+from refimpl.model.attention import PagedMetadata
 from refimpl.model.config import LayerConfig
 from refimpl.model.sampling import Drawn, SamplingMode
 
@@ -60,6 +61,20 @@ def make_runner(
     graphs = resources.graphs
     inputs = DecodeInputs.allocate(graphs.device, max(graphs.batch_sizes), resources.width, tokens, window)
     return DecodeCudaGraphRunner(name, graphs, inputs, body, resources.req_to_token_pool, resources.swa)
+
+
+def rows_one_by_one(inputs: DecodeInputs, count: int) -> list[Rows]:
+    """The ``count`` rows behind the cache of each request, for a forward each; their positions are ``[bs]``.
+
+    All of them are worked out together: a graph has the kernels of one such step instead of ``count`` times as many.
+    """
+    device, bs = inputs.seq_lens.device, inputs.batch_size
+    positions = inputs.seq_lens + torch.arange(count, device=device)[:, None]
+    slots = inputs.page_table.gather(1, positions.t()).long().t().contiguous()
+    kv_lens = (positions + 1).int()
+    q_starts = torch.arange(bs + 1, dtype=torch.int32, device=device)
+    metadata = [PagedMetadata(slots[row], inputs.page_table, kv_lens[row], q_starts, 1) for row in range(count)]
+    return [Rows(positions[row], full, None) for row, full in enumerate(metadata)]
 
 
 def following_tokens(extend: ExtendInputs, first: torch.Tensor) -> torch.Tensor:

@@ -5,7 +5,7 @@ Source: sgl-project/sglang, ``speculative/eagle_worker_v2.py``; arXiv 2503.01840
 
 from __future__ import annotations
 
-from dataclasses import replace
+import torch
 
 from refimpl.engine.config import EngineConfig
 from refimpl.engine.decode_inputs import DecodeInputs, rows_behind
@@ -19,6 +19,7 @@ from refimpl.engine.workers.draft_common import (
     draft_steps,
     following_tokens,
     make_runner,
+    rows_one_by_one,
     stack_drawn,
     take_rows,
     verify_drafts,
@@ -101,15 +102,18 @@ class EagleWorker(Worker):
         """Draws a token, runs the head on it, and so on."""
         tensors = self.resources.sampling.rows(inputs.req_pool_indices)
         hidden = inputs.tokens["hidden_states"]
+        # The draft of each step stands one further behind the bonus token; the entry that it is put into, at ``n`` for
+        # the first, stands where its guess was made.
+        places = inputs.seq_lens + torch.arange(1, self.block, device=hidden.device)[:, None]
+        scratch = rows_one_by_one(inputs, self.num_steps - 1)
         drawn: list[Drawn] = []
         for step in range(self.num_steps):
             if step > 0:
-                # The entry behind those of the committed tokens and of the drafts before, at its own position.
-                rows = rows_behind(replace(inputs, seq_lens=inputs.seq_lens + step - 1), 1)
+                rows = scratch[step - 1]
                 attention = PagedAttention(self.draft_pool.k, self.draft_pool.v, rows.full)
-                hidden = self.draft(drawn[-1].tokens, hidden, rows.positions.view(-1), attention)
+                hidden = self.draft(drawn[-1].tokens, hidden, rows.positions, attention)
             logits = self.target.logits_without_mask(self.draft.logits(hidden))
-            drawn.append(draw(logits, tensors, mode, inputs.seq_lens + 1 + step, Purpose.DRAFT))
+            drawn.append(draw(logits, tensors, mode, places[step], Purpose.DRAFT))
         return stack_drawn(drawn)
 
     def _verify(self, inputs: DecodeInputs, mode: SamplingMode) -> Outputs:

@@ -145,7 +145,7 @@ class MtpWorker(Worker):
         following = torch.cat([inputs.tokens["front_following"], verified["following"]], dim=1)
         fused = self.draft.fuse(verified["features"])
         hidden = torch.cat([inputs.tokens["front_hidden"], fused], dim=1)
-        positions, metadata = self._rows(inputs)
+        positions, metadata = rows_around(inputs, self.num_front, self.block)
         last = self.num_front + verified["num_accepted"]
         begins = torch.arange(inputs.batch_size, device=last.device) * following.shape[1]
         rows = HeadRows(
@@ -177,24 +177,35 @@ class MtpWorker(Worker):
             drawn.append(draw(logits, tensors, mode, rows.seq_lens + 1 + step, Purpose.DRAFT))
         return stack_drawn(drawn)
 
-    def _rows(self, inputs: DecodeInputs) -> tuple[torch.Tensor, PagedMetadata]:
-        """Positions ``[bs, front + block]``, and where K and V go: to slot 0 for places before a text's beginning."""
-        device, bs, count = inputs.seq_lens.device, inputs.batch_size, self.num_front + self.block
-        places = inputs.seq_lens[:, None] + torch.arange(-self.num_front, self.block, device=device)
-        positions = places.clamp(min=0)
-        slots = inputs.page_table.gather(1, positions).long() * (places >= 0)
-        metadata = PagedMetadata(
-            slots=slots.view(-1),
-            page_table=inputs.page_table,
-            kv_lens=(inputs.seq_lens + self.block).int(),
-            q_starts=torch.arange(0, (bs + 1) * count, count, dtype=torch.int32, device=device),
-            max_q_len=count,
-        )
-        return positions, metadata
-
     def _front_offsets(self, device: torch.device) -> torch.Tensor:
         """From a request's last committed row, the rows whose last heads read drafts there."""
         return torch.arange(1 - self.num_front, 1, device=device)
+
+
+def rows_around(inputs: DecodeInputs, front: int, block: int) -> tuple[torch.Tensor, PagedMetadata]:
+    """The last ``front`` committed tokens of each request once more, and ``block`` new ones behind them.
+
+    Args:
+        inputs: the snapshot.
+        front: may be more than a text has: what would stand before its beginning goes to slot 0, at position 0, and
+            neither sees an entry nor is one.
+        block: rows of the verify.
+
+    Returns:
+        Positions ``[bs, front + block]`` int64, and where K and V go.
+    """
+    device, bs, count = inputs.seq_lens.device, inputs.batch_size, front + block
+    places = inputs.seq_lens[:, None] + torch.arange(-front, block, device=device)
+    positions = places.clamp(min=0)
+    slots = inputs.page_table.gather(1, positions).long() * (places >= 0)
+    metadata = PagedMetadata(
+        slots=slots.view(-1),
+        page_table=inputs.page_table,
+        kv_lens=(inputs.seq_lens + block).int(),
+        q_starts=torch.arange(0, (bs + 1) * count, count, dtype=torch.int32, device=device),
+        max_q_len=count,
+    )
+    return positions, metadata
 
 
 def mtp_alloc_len(draft: MultiLayerEagle, config: EngineConfig) -> int:

@@ -26,7 +26,7 @@ class PlainWorker(Worker):
     relay_shapes: Shapes = MappingProxyType({})
 
     def __init__(self, resources: Resources) -> None:
-        self.target = TargetForward(resources)
+        self.resources, self.target = resources, TargetForward(resources)
         inputs = DecodeInputs.allocate(
             resources.graphs.device,
             max(resources.graphs.batch_sizes),

@@ -18,6 +18,10 @@ class LeakError(UserError):
     """Rows or slots did not come back, or outputs do not add up to what a request holds."""
 
 
+class StuckError(UserError):
+    """A load does not come to its end."""
+
+
 @dataclass(frozen=True)
 class Played:
     """What came of a load.
@@ -43,17 +47,23 @@ def play(scheduler: Scheduler, load: Sequence[Arrival], between: Callable[[int],
 
     Raises:
         LeakError: a row or a slot is missing afterwards, or the outputs told differ from those kept.
+        StuckError: the loop turns more often than any order of this load needs.
 
     Order:
         The host blocks for results as the loop does, and for the check of the free slots at the end.
     """
     playing, retracted = _Playing(scheduler, load), scheduler.num_retracted
+    most_turns = _most_turns(load)
     while playing.coming or scheduler.has_work():
         playing.enter()
         loop = scheduler.event_loop_overlap() if scheduler.config.overlap else scheduler.event_loop_normal()
         for outputs in loop:
             playing.hear(outputs)
             playing.turn += 1
+            if playing.turn > most_turns:
+                raise StuckError(
+                    f"{len(load)} requests are not done after {most_turns} turns: some step brings nothing"
+                )
             if between is not None:
                 between(playing.turn)
             playing.enter()
@@ -61,6 +71,14 @@ def play(scheduler: Scheduler, load: Sequence[Arrival], between: Callable[[int],
         playing.turn += 1
     check_idle_blocking(scheduler)
     return Played(tuple(playing.reqs), playing.turn, scheduler.num_retracted - retracted)
+
+
+def _most_turns(load: Sequence[Arrival]) -> int:
+    """Turns in which each request ran alone, with a retraction before each of its tokens."""
+    turns_a_token = 4
+    return max(arrival.turn for arrival in load) + sum(
+        turns_a_token * (1 + arrival.params.max_new_tokens) for arrival in load
+    )
 
 
 def check_idle_blocking(scheduler: Scheduler) -> None:

@@ -42,6 +42,9 @@ class WorkerSetup:
 WORKERS: dict[str, WorkerSetup] = {
     "plain": WorkerSetup("none"),
     "dflash": WorkerSetup("dflash"),
+    "eagle": WorkerSetup("eagle"),
+    "eagle-tree": WorkerSetup("eagle", {"draft_topk": 2, "draft_tokens": 6}),
+    "mtp": WorkerSetup("mtp"),
 }
 
 

@@ -8,6 +8,8 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from io import BytesIO, TextIOWrapper
 from pathlib import Path
 
 import pytest
@@ -19,6 +21,18 @@ from tests.conftest import ROOT
 from tests.unit.commands.random_weights import write_random_nano
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
+
+
+@dataclass(frozen=True)
+class Done:
+    """What came of the command in this process."""
+
+    code: int
+    out: str
+    err: str
+
+
+Generate = Callable[..., Done]
 Refused = Callable[..., str]
 PROMPT = "def fib(n):"
 NO_GPU = {**os.environ, "PYTHONPATH": str(ROOT), "CUDA_VISIBLE_DEVICES": ""}
@@ -30,30 +44,31 @@ def weights(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def generate(refimpl: Run, weights: Path) -> Run:
-    """`generate("hi", "--json")` on `sim`, with weights that nobody trained."""
+def generate(weights: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Iterator[Generate]:
+    """`generate("hi", "--json")` on `sim`, in this process, which is quicker than a new one each time."""
 
-    def run(*words: str, **options: object) -> subprocess.CompletedProcess[str]:
-        return refimpl("generate", "--device", "sim", "--weights", weights, *words, **options)
-
-    return run
-
-
-@pytest.fixture
-def refused(weights: Path, capfd: pytest.CaptureFixture[str]) -> Iterator[Refused]:
-    """`refused("hi", "--batch", "0")` is the one sentence that the command says on `sim`, in this process: quicker."""
-
-    def run(*words: str) -> str:
+    def run(*words: str, given: str = "") -> Done:
+        monkeypatch.setattr("sys.stdin", TextIOWrapper(BytesIO(given.encode())))
         code = cli.main(["generate", "--device", "sim", "--weights", str(weights), *words])
-        printed, said = capfd.readouterr()
-        assert (code, printed) == (2, ""), said
-        assert len(said.splitlines()) == 1
-        assert said.startswith("refimpl generate: ")
-        return said
+        return Done(code, *capfd.readouterr())
 
     threads = torch.get_num_threads()
     yield run
     torch.set_num_threads(threads)
+
+
+@pytest.fixture
+def refused(generate: Generate) -> Refused:
+    """`refused("hi", "--batch", "0")` is the one sentence that the command says instead of an answer."""
+
+    def run(*words: str) -> str:
+        done = generate(*words)
+        assert (done.code, done.out) == (2, ""), done.err
+        assert len(done.err.splitlines()) == 1
+        assert done.err.startswith("refimpl generate: ")
+        return done.err
+
+    return run
 
 
 @pytest.fixture
@@ -62,10 +77,10 @@ def broken(weights: Path, tmp_path: Path) -> Path:
     return Path(shutil.copytree(weights, tmp_path / "broken"))
 
 
-def test_one_prompt_is_one_object_within_45_seconds(generate: Run) -> None:
+def test_one_prompt_is_one_object_within_45_seconds(refimpl: Run, weights: Path) -> None:
     # Drafts that nobody trained are hardly ever accepted, so that this is as slow as it gets.
     start = time.monotonic()
-    done = generate(PROMPT, "--json", "--max-new-tokens", "64")
+    done = refimpl("generate", PROMPT, "--json", "--max-new-tokens", "64", "--device", "sim", "--weights", weights)
     assert time.monotonic() - start < 45
     assert (done.returncode, done.stderr) == (0, "")
     found = json.loads(done.stdout)
@@ -78,36 +93,36 @@ def test_one_prompt_is_one_object_within_45_seconds(generate: Run) -> None:
 
 
 @pytest.mark.parametrize("words", [["--draft", "none"], ["--no-overlap"], ["--plan-stream"]], ids=" ".join)
-def test_no_draft_and_no_order_of_the_work_changes_the_tokens(generate: Run, words: list[str]) -> None:
+def test_no_draft_and_no_order_of_the_work_changes_the_tokens(generate: Generate, words: list[str]) -> None:
     short = (PROMPT, "--json", "--max-new-tokens", "12")
-    expected, found = (json.loads(generate(*short, *more).stdout) for more in ([], words))
+    expected, found = (json.loads(generate(*short, *more).out) for more in ([], words))
     assert found["tokens"] == expected["tokens"]
 
 
-def test_text_comes_without_its_prompt_and_ends_its_line(generate: Run) -> None:
+def test_text_comes_without_its_prompt_and_ends_its_line(generate: Generate) -> None:
     few = ("--max-new-tokens", "4")
-    text = json.loads(generate(PROMPT, "--json", *few).stdout)["text"]
+    text = json.loads(generate(PROMPT, "--json", *few).out)["text"]
     done = generate(PROMPT, *few)
-    assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout == text if text.endswith("\n") else f"{text}\n"
+    assert (done.code, done.err) == (0, "")
+    assert done.out == (text if text.endswith("\n") else f"{text}\n")
 
 
-def test_several_prompts_come_in_their_order_each_under_its_name(generate: Run) -> None:
+def test_several_prompts_come_in_their_order_each_under_its_name(generate: Generate) -> None:
     words = ("one", "-", "three", "--batch", "2", "--max-new-tokens", "5")
-    rows = json.loads(generate(*words, "--json", input="two\nlines").stdout)["prompts"]
+    rows = json.loads(generate(*words, "--json", given="two\nlines").out)["prompts"]
     assert [row["prompt"] for row in rows] == ["one", "two\nlines", "three"]
-    done = generate(*words, input="two\nlines")
+    done = generate(*words, given="two\nlines")
     names = ("one", r"two\nlines", "three")
-    assert done.stdout == "".join(
+    assert done.out == "".join(
         f"== prompt {number} of 3: {name}\n{row['text']}" + ("" if row["text"].endswith("\n") else "\n")
         for number, (name, row) in enumerate(zip(names, rows, strict=True), 1)
     )
 
 
-def test_a_prompt_of_several_is_continued_as_it_is_alone(generate: Run) -> None:
+def test_a_prompt_of_several_is_continued_as_it_is_alone(generate: Generate) -> None:
     few = ("--json", "--max-new-tokens", "8", "--temperature", "1", "--seed", "5")
-    together = json.loads(generate("one", "two", *few).stdout)["prompts"]
-    alone = json.loads(generate("one", *few).stdout)
+    together = json.loads(generate("one", "two", *few).out)["prompts"]
+    alone = json.loads(generate("one", *few).out)
     assert together[0]["tokens"] == alone["tokens"]
 
 

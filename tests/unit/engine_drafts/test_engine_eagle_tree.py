@@ -11,7 +11,6 @@ from refimpl.engine import EngineError
 from refimpl.engine.workers.eagle_tree import sliding_tree_mask
 from refimpl.model.acceptance import DraftTree
 from refimpl.model.attention import DenseAttention, DenseCache
-from refimpl.model.eagle import Eagle3
 from refimpl.model.sampling import Drawn
 from refimpl.train.propose import ChainDrafter
 from tests.unit.engine_drafts.watched import MIXED, Step, entries, features_of, on_cpu, run, without_mask
@@ -21,10 +20,9 @@ TREE = {"draft_topk": TOPK, "draft_tokens": NODES}
 Path = tuple[int, ...]
 
 
-def logprobs_behind(text: Sequence[int], path: Path) -> Tensor:
+def logprobs_behind(text: Sequence[int], path: Path, knowing: bool) -> Tensor:
     """``[V]``: the head's log-probabilities of what follows a path of drafts, the text computed anew."""
-    target, draft = on_cpu("eagle")
-    assert isinstance(draft, Eagle3)
+    target, draft = on_cpu("eagle", knowing)
     tokens, features = features_of(target, draft, text, room=len(path) + 2)
     drafter = ChainDrafter(draft)
     drafter.num_drafts = len(path) + 1
@@ -36,14 +34,14 @@ def logprobs_behind(text: Sequence[int], path: Path) -> Tensor:
     return without_mask(proposal.logits[0, -1]).log_softmax(-1)
 
 
-def grown(text: Sequence[int]) -> set[Path]:
+def grown(text: Sequence[int], knowing: bool) -> set[Path]:
     """The paths of an EAGLE-2 tree, its root the empty one."""
     scores: dict[Path, float] = {}
     frontier: dict[Path, float] = {(): 0.0}
     for _ in range(STEPS):
         children = {}
         for path, score in frontier.items():
-            best = logprobs_behind(text, path).topk(TOPK)
+            best = logprobs_behind(text, path, knowing).topk(TOPK)
             for token, logprob in zip(best.indices.tolist(), best.values.tolist(), strict=True):
                 children[*path, token] = score + logprob
         scores |= children
@@ -59,11 +57,12 @@ def paths_of(step: Step) -> list[Path]:
     return paths
 
 
-def test_every_step_grows_the_tree_that_plain_code_grows_from_the_text_alone() -> None:
-    steps = run("eagle", **TREE).steps
-    assert {step.new_seq_len - step.seq_len for step in steps} >= {1, 2}
+@pytest.mark.parametrize("knowing", [True, False])
+def test_every_step_grows_the_tree_that_plain_code_grows_from_the_text_alone(knowing: bool) -> None:
+    steps = run("eagle", knowing=knowing, **TREE).steps
+    assert not knowing or {step.new_seq_len - step.seq_len for step in steps} >= {1, 2}
     for step in steps:
-        assert set(paths_of(step)) == grown(step.text)
+        assert set(paths_of(step)) == grown(step.text, knowing)
         assert step.seen["draft_tokens"][0] == step.text[-1]
         assert step.seen["depth"].tolist() == [len(path) for path in paths_of(step)]
 
@@ -77,7 +76,6 @@ def test_a_step_takes_the_way_through_its_tree_that_the_target_goes() -> None:
 
 def test_after_every_step_both_caches_are_those_of_the_committed_text() -> None:
     target, draft = on_cpu("eagle")
-    assert isinstance(draft, Eagle3)
     watched = run("eagle", **TREE)
     assert any(step.seen["parents"].tolist() != [0, *range(NODES - 1)] for step in watched.steps)
     for step in watched.steps:

@@ -4,8 +4,9 @@ import pytest
 import torch
 
 from refimpl.engine import EngineError
+from refimpl.engine.decode_inputs import DecodeInputs
+from refimpl.engine.workers.mtp import rows_around
 from refimpl.model.attention import DenseAttention, DenseCache
-from refimpl.model.mtp import MultiLayerEagle
 from refimpl.train.propose import drafter
 from tests.unit.engine_drafts.watched import MIXED, Step, chooser, entries, features_of, on_cpu, run
 
@@ -35,7 +36,6 @@ def test_sampled_drafts_are_drawn_by_their_place_and_relayed_with_what_they_were
 
 def test_after_every_step_no_cache_keeps_anything_of_a_rejected_draft_but_where_the_next_step_writes() -> None:
     target, draft = on_cpu("mtp")
-    assert isinstance(draft, MultiLayerEagle)
     for step in run("mtp").steps:
         tokens, features = features_of(target, draft, step.text_after)
         cache, hidden = DenseCache(), draft.fuse(features)
@@ -50,6 +50,15 @@ def test_after_every_step_no_cache_keeps_anything_of_a_rejected_draft_but_where_
             slots = step.seen["page_table"][:n].long()
             torch.testing.assert_close(step.seen[f"draft_k_{head}"][slots], k, atol=1e-4, rtol=1e-3)
             torch.testing.assert_close(step.seen[f"draft_v_{head}"][slots], v, atol=1e-4, rtol=1e-3)
+
+
+def test_rows_before_the_beginning_of_a_text_take_no_slot_of_a_token() -> None:
+    table = torch.arange(1, 21, dtype=torch.int32).view(2, 10)
+    inputs = DecodeInputs(torch.tensor([1, 2]), torch.tensor([1, 5]), table)
+    positions, metadata = rows_around(inputs, front=2, block=3)
+    assert positions.tolist() == [[0, 0, 1, 2, 3], [3, 4, 5, 6, 7]]
+    assert metadata.slots.view(2, 5).tolist() == [[0, 1, 2, 3, 4], [14, 15, 16, 17, 18]]
+    assert metadata.kv_lens.tolist() == [4, 8]
 
 
 @pytest.mark.parametrize("draft_steps", [None, 2, 1])

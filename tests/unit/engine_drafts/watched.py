@@ -1,4 +1,4 @@
-"""Engines on `sim` whose every decode step is written down, and what an oracle needs to say what it should be."""
+"""Engines whose every decode step is written down, and what an oracle needs to say what it should be."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -25,6 +25,7 @@ PROMPTS = ((5, 9, 2, 7, 7, 1, 30), (3,), (11, 12))
 """One more than a power of two, so that batches are padded; one shorter than any chain."""
 GREEDY = SamplingParams(max_new_tokens=10, ignore_eos=True)
 MIXED = tuple(replace(GREEDY, temperature=t, top_k=k, seed=s) for t, k, s in ((0.9, 0, 3), (0.0, 0, 1), (1.2, 9, 2)))
+ATTENTIVE = 4.0
 
 
 @dataclass(frozen=True)
@@ -61,19 +62,32 @@ class Watched:
 
 
 @cache
+@torch.no_grad()
 def run(
     kind: str,
     params: tuple[SamplingParams, ...] = (GREEDY,) * len(PROMPTS),
     forced: int | None = None,
     window: int | None = None,
+    device: str = "sim",
+    knowing: bool = True,
     **options: Any,
 ) -> Watched:
-    """Decodes the prompts with a tiny target and its draft; requests hold rows 1, 2, … in their order."""
-    devices.get("sim")
-    target = tiny_target("sim", window=window)
-    draft = None if kind == "none" else tiny_draft(kind, target)
+    """Decodes the prompts with a tiny target and its draft; requests hold rows 1, 2, … in their order.
+
+    Args:
+        kind: of the draft, or "none".
+        params: of each prompt.
+        forced: an accept length.
+        window: of the target's second layer.
+        device: "sim" or "cuda".
+        knowing: as of `draft_of`.
+        options: of the engine.
+    """
+    dev = devices.get(device)
+    target = tiny_target(device, window=window)
+    draft = None if kind == "none" else draft_of(kind, target, knowing)
     config = EngineConfig(**{"max_running_requests": len(PROMPTS) + 1, "max_context": 48, **options})
-    lengths = None if forced is None else ForcedAcceptance.fixed(forced, "sim")
+    lengths = None if forced is None else ForcedAcceptance.fixed(forced, device)
     scheduler = build_scheduler(target, draft, config, lengths)
     reqs = [Req(i, list(prompt), one) for i, (prompt, one) in enumerate(zip(PROMPTS, params, strict=True))]
     watched, launches = Watched(reqs), list[Launch]()
@@ -82,6 +96,7 @@ def run(
     scheduler.inbox.extend(reqs)
     for _ in scheduler.event_loop_overlap():
         pass
+    dev.synchronize()
     for launch in launches:
         watched.steps.extend(launch.steps(reqs))
     return watched
@@ -128,11 +143,22 @@ def _watch(worker: Any, launches: list[Launch]) -> None:
     worker.forward_decode = watched
 
 
+def draft_of(kind: str, target: Qwen3, knowing: bool) -> Any:
+    """The tiny draft; or one that does not know the target and lives on its attention, so that each entry counts."""
+    draft: Any = tiny_draft(kind, target)
+    if not knowing:
+        draft.guesses.zero_()
+        draft.midlayer.self_attn.o_proj.weight.mul_(ATTENTIVE)
+        draft.midlayer.self_attn.q_norm.weight.mul_(ATTENTIVE)
+    return draft
+
+
 @cache
-def on_cpu(kind: str) -> tuple[Qwen3, Draft]:
+@torch.no_grad()
+def on_cpu(kind: str, knowing: bool = True) -> tuple[Qwen3, Any]:
     """The same models, for the oracle."""
     target = tiny_target("cpu")
-    return target, tiny_draft(kind, target)
+    return target, draft_of(kind, target, knowing)
 
 
 @torch.no_grad()

@@ -55,7 +55,7 @@ def test_a_request_that_keeps_its_row_is_found() -> None:
         scheduler.memory.req_to_token_pool.free(rows[0])
         slots = scheduler.memory.allocator.alloc(3)
         assert slots is not None
-        with pytest.raises(LeakError, match="3 of .* slots are not back"):
+        with pytest.raises(LeakError, match=r"3 of .* slots are not back"):
             check_idle_blocking(scheduler)
         scheduler.memory.allocator.free(slots[[0, 0, 0]], 3)
         with pytest.raises(LeakError, match="twice"):
