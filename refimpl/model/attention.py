@@ -122,6 +122,7 @@ class PagedAttention:
             metadata.tail_mask,
             metadata.window,
             q.shape[-1] ** -0.5,
+            settled=True,  # the op that stored K and V stands between
         )
 
     def _metadata_of(self, layer: int) -> PagedMetadata:

@@ -69,7 +69,8 @@ FAMILIES: dict[str, Family] = {
     ),
     "small": Family(
         target=ModelConfig(**_SMALL, **_TOKENS, num_hidden_layers=6),
-        eagle=EagleConfig(**_SMALL, **_SMALL_FEATURES, num_steps=7),
+        # The newest token reaches an EAGLE layer through its attention alone: one value head of 64 would be its neck.
+        eagle=EagleConfig(**{**_SMALL, "num_key_value_heads": 5}, **_SMALL_FEATURES, num_steps=7),
         # Three heads share what one EAGLE layer may weigh.
         mtp=MtpConfig(**{**_SMALL, "intermediate_size": 384}, **_SMALL_FEATURES, num_steps=3),
         dflash=DFlashConfig(**_SMALL, **_SMALL_FEATURES, num_hidden_layers=3, block_size=16),

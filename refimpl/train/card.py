@@ -22,9 +22,10 @@ trained for them. They write text that looks like Python or like a play. They kn
 not run.
 
 **How they were made.** A byte-level BPE of {vocab_size:,} ids. A target learns the next token of the corpus. Small
-models that always take the likeliest token soon loop, so near the end it also reads its own greedy text, and is
-taught not to complete runs that stand there already (unlikelihood training, arXiv 1908.04319). Its weights, rounded
-to bf16, are *the* target. It then writes text, from prompts of the training split, at temperatures 0, 0.7 and 1.0.
+models that always take the likeliest token soon loop, so late in its training it also reads its own greedy text:
+what is new there is learned, what repeats itself is unlearned, no further than needed (unlikelihood training,
+arXiv 1908.04319). That makes it surer of itself, and its loss over held-out text higher. Its weights, rounded to
+bf16, are *the* target. It then writes text, from prompts of files it has not learned, at temperatures 0, 0.7 and 1.0.
 The drafts learn from the corpus until that text appears, and then mostly from it: the target's distribution, mixed
 with the token that followed.
 """

@@ -19,12 +19,9 @@ Ids = np.ndarray[Any, np.dtype[np.uint16]]
 
 SPECIALS = (BOS, EOS, MASK)
 """They take the top ids, in this order; `<mask>` never stands in a text: it is what a DFLASH block is filled with."""
-TRAIN, PROMPTS = "train", "prompts"
+TRAIN = "train"
 HELD_OUT_SHARES = {Domain.CODE: 0.02, Domain.UNSEEN: 1.0, Domain.PROSE: 0.1}
 """Of the files of a domain: nothing learns from them. Plays are few and long: two in a hundred could be none."""
-PROMPTS_SHARE = 0.08
-"""Of the files: the target does not learn from them, it is prompted with them when it writes for its drafts. A target
-writes otherwise where it knows the text by heart; drafts that saw only that would be surprised when they serve."""
 TOKENIZER, CORPUS = "tokenizer.json", "corpus.json"
 PACKING = 3
 """Of lzma: most of the gain in little of the time."""
@@ -35,13 +32,11 @@ UNSEEN_TOKENS = 400_000
 
 
 def split_of(document: Document) -> str:
-    """`train`, `prompts`, or the domain that it is held out for; its path alone decides, so that no re-run moves it."""
+    """`train`, or the domain that it is held out for; its path alone decides, so that no re-run moves it."""
     held_out = HELD_OUT_SHARES[document.source.domain]
     digest = hashlib.sha256(document.path.encode()).digest()
     place = int.from_bytes(digest[:4], "big") / 2**32
-    if place < held_out:
-        return document.source.domain.value
-    return PROMPTS if place < held_out + PROMPTS_SHARE else TRAIN
+    return document.source.domain.value if place < held_out else TRAIN
 
 
 def train_tokenizer(texts: Iterable[str]) -> Tokenizer:
@@ -59,18 +54,22 @@ def train_tokenizer(texts: Iterable[str]) -> Tokenizer:
     return tokenizer
 
 
-def build(prose: Path, folder: Path) -> dict[str, Any]:
+def build(prose: Path, folder: Path, tokenizer_file: Path | None = None) -> dict[str, Any]:
     """Write `tokenizer.json`, a packed file a split, and `corpus.json`, which is also returned.
 
     Args:
         prose: the archive of plays (`sources.documents`).
         folder: where they go; made if it is missing.
+        tokenizer_file: of weights that are to be trained further; None trains a tokenizer.
     """
     found = list(documents(prose))
-    splits: dict[str, list[Document]] = {name: [] for name in (TRAIN, PROMPTS, *(domain.value for domain in Domain))}
+    splits: dict[str, list[Document]] = {name: [] for name in (TRAIN, *(domain.value for domain in Domain))}
     for document in found:
         splits[split_of(document)].append(document)
-    tokenizer = train_tokenizer(document.text for document in splits[TRAIN][::TOKENIZER_TEXTS])
+    if tokenizer_file is None:
+        tokenizer = train_tokenizer(document.text for document in splits[TRAIN][::TOKENIZER_TEXTS])
+    else:
+        tokenizer = Tokenizer.from_file(str(tokenizer_file))
     folder.mkdir(parents=True, exist_ok=True)
     tokenizer.save(str(folder / TOKENIZER))
     tokenizer.encode_special_tokens = True  # a file that spells "<mask>" means these six characters
@@ -86,7 +85,7 @@ def build(prose: Path, folder: Path) -> dict[str, Any]:
 
 
 def split_file(folder: Path, name: str) -> Path:
-    """The packed file of little-endian uint16 ids of a split: `train`, `prompts` or the name of a domain."""
+    """The packed file of little-endian uint16 ids of a split: `train` or the name of a domain."""
     return folder / f"{name.replace(' ', '_')}.xz"
 
 
@@ -107,9 +106,7 @@ def load(folder: Path, name: str) -> Ids:
     return np.frombuffer(lzma.decompress(file.read_bytes()), dtype="<u2")
 
 
-def encode(
-    tokenizer: Tokenizer, texts: Sequence[str], limit: int | None = None
-) -> Ids:
+def encode(tokenizer: Tokenizer, texts: Sequence[str], limit: int | None = None) -> Ids:
     """Ids of all texts in a row, each between `<bos>` and `<eos>`; cut at `limit` ids if one is given."""
     bos, eos = (_id(tokenizer, special) for special in (BOS, EOS))
     ids: list[int] = []

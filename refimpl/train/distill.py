@@ -40,6 +40,8 @@ def cross_entropy(logits: Tensor, teacher_logits: Tensor, tokens: Tensor, hard_s
         ``[...]`` fp32.
     """
     log_q = logits.float().log_softmax(-1)
-    soft = -(teacher_logits.float().softmax(-1) * log_q).sum(-1)
     hard = -log_q.gather(-1, tokens[..., None]).squeeze(-1)
+    if hard_share == 1:
+        return hard
+    soft = -(teacher_logits.float().softmax(-1) * log_q).sum(-1)
     return (1 - hard_share) * soft + hard_share * hard

@@ -1,6 +1,7 @@
 """One draft's training, whichever its kind: on the corpus, then on what the target writes."""
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from torch import Tensor
@@ -35,24 +36,57 @@ def train_draft(kind: str, size: str, plan: SizePlan, place: Workplace, deadline
     target = registry.random_target(family.target, place.device)
     draft = registry.build_draft(family.drafts()[kind], target).to(place.device)
     initialize(draft, layers=getattr(draft.config, "num_hidden_layers", 1), seed=1)
-    known = CorpusText(place.corpus, corpus.PROMPTS, place.device, seed=4)
+    resumed = place.resume(draft, size, kind, say)
+    known = CorpusText(place.corpus, corpus.TRAIN, place.device, seed=4)
     text = DraftText(known, place.shards(size), training.own_share, seed=5)
 
     def batch() -> tuple[Tensor, ...]:
         return batch_of(draft, text.batch(training.rows, plan.context), training)
 
     loss = compiling.ready(loss_of(draft, target, training), trainable(draft), batch(), place, say)
-    wait_for_file(place.weights_file(size, "target"), deadline)
-    load_weights(target, place.weights_file(size, "target"))
-    say("the target is there")
+    newest = Newest(target, place.weights_file(size, "target"), say)
+    if not place.resume(target, size, "target", say):
+        newest.wait(deadline)
+
+    def between() -> None:
+        newest.look()
+        text.refresh()
+
     tokens = training.rows * plan.context
-    history = train_until(
-        trainable(draft), lambda: loss(*batch()), training.optimizing, deadline, tokens, say, text.refresh
-    )
+    history = train_until(trainable(draft), lambda: loss(*batch()), training.optimizing, deadline, tokens, say, between)
+    if not newest.loaded:
+        raise TimeoutError(f"the {size} target did not appear in time: the {kind} draft has learned from an old one")
     save_weights(draft, place.weights_file(size, kind))
     say(f"saved after {history.steps} steps; the target's own text had {text.own_tokens:,} tokens")
     parameters = sum(parameter.numel() for parameter in draft.parameters())
-    return {"parameters": parameters, **history.to_json(), "own_tokens": text.own_tokens}
+    return {"parameters": parameters, **history.to_json(), "own_tokens": text.own_tokens, "resumed": resumed}
+
+
+class Newest:
+    """Puts the target into place when the job that trains it has written it.
+
+    Args:
+        target: to be filled; of an earlier run until then, or of random numbers.
+        file: where the weights appear.
+        say: told when they do.
+    """
+
+    def __init__(self, target: Qwen3, file: Path, say: Say) -> None:
+        """Does not look yet."""
+        self._target, self._file, self._say = target, file, say
+        self.loaded = False
+
+    def look(self) -> None:
+        """Loads the weights if they are there, once."""
+        if not self.loaded and self._file.is_file():
+            load_weights(self._target, self._file)
+            self.loaded = True
+            self._say("the target is there")
+
+    def wait(self, deadline: float) -> None:
+        """Blocks until they are there."""
+        wait_for_file(self._file, deadline)
+        self.look()
 
 
 def loss_of(draft: Draft, target: Qwen3, training: Training) -> Callable[..., Tensor]:

@@ -64,6 +64,7 @@ def _train_target(size: str, plan: SizePlan, place: Workplace, deadline: float, 
     save_family(FAMILIES[size], place.weights / size / "config.json")
     target = Qwen3(config).to(place.device)
     initialize(target, config.num_hidden_layers, seed=0)
+    resumed = place.resume(target, size, "target", say)
     batches = TargetBatches(target, CorpusText(place.corpus, corpus.TRAIN, place.device, seed=1), plan)
     loss = compiling.ready(lambda *batch: target_loss(target, *batch), trainable(target), batches.plain(), place, say)
     batches.begin(time.time(), deadline)
@@ -72,9 +73,10 @@ def _train_target(size: str, plan: SizePlan, place: Workplace, deadline: float, 
         trainable(target), lambda: loss(*batches.next()), plan.target.optimizing, deadline, tokens, say
     )
     save_weights(target, place.weights_file(size, "target"))
-    say(f"saved after {history.steps} steps, {history.tokens:,} tokens")
+    say(f"saved after {history.steps} steps, {history.tokens:,} tokens; repeats itself {batches.repeated_share}")
     parameters = sum(parameter.numel() for parameter in target.parameters())
-    return {"parameters": parameters, **history.to_json(), "held_out": _held_out(size, plan, place)}
+    own = {"repeated_share_of_own_text": batches.repeated_share, "resumed": resumed}
+    return {"parameters": parameters, **history.to_json(), **own, "held_out": _held_out(size, plan, place)}
 
 
 def _held_out(size: str, plan: SizePlan, place: Workplace) -> dict[str, Any]:
@@ -93,7 +95,7 @@ def _write(size: str, plan: SizePlan, place: Workplace, deadline: float, say: Sa
     wait_for_file(place.weights_file(size, "target"), deadline)
     dtype = torch.bfloat16 if place.on_gpu else torch.float32
     target = registry.load_target(size, place.device, dtype, weights=place.weights)
-    prompts = CorpusText(place.corpus, corpus.PROMPTS, place.device, seed=2)
+    prompts = CorpusText(place.corpus, corpus.TRAIN, place.device, seed=2)
     return write_until(target, prompts, plan.writing, place.shards(size), deadline, say)
 
 

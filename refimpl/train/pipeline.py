@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from refimpl.train import harvest
-from refimpl.train.plan import SCHEDULE, Span
+from refimpl.train.plan import RESUMED_SCHEDULE, SCHEDULE, Span
 
 KEPT_EVERY_SECONDS = 20.0
 """How often what is finished is copied out: a run that is cut short still leaves it."""
@@ -29,6 +29,7 @@ class Run:
         seconds: for everything.
         gpus: how many there are; jobs share them if they are few.
         sizes: which sizes are trained.
+        resumed: the weights that it goes on from; None starts anew.
         rehearse: whether batches are tiny.
         machine: what it runs on, in words: device, driver, torch, date.
     """
@@ -40,6 +41,7 @@ class Run:
     seconds: float
     gpus: int
     sizes: tuple[str, ...]
+    resumed: Path | None
     rehearse: bool
     machine: Mapping[str, str]
 
@@ -48,6 +50,8 @@ class Run:
         words = [sys.executable, "-m", "refimpl", "train", "job", "--job", span.job, "--size", span.size]
         words += ["--corpus", str(self.corpus), "--work", str(self.work), "--device", self.device]
         words += ["--until", f"{deadline:.1f}"]
+        if self.resumed is not None:
+            words += ["--resume", str(self.resumed)]
         return [*words, "--rehearse"] if self.rehearse else words
 
 
@@ -57,7 +61,8 @@ def execute(run: Run) -> int:
     about = {"machine": {**run.machine, "gpus": run.gpus}, "seconds": run.seconds}
     shutil.rmtree(run.work, ignore_errors=True)
     (run.work / "logs").mkdir(parents=True)
-    waiting = sorted((span for span in SCHEDULE if span.size in run.sizes), key=lambda span: span.start)
+    schedule = SCHEDULE if run.resumed is None else RESUMED_SCHEDULE
+    waiting = sorted((span for span in schedule if span.size in run.sizes), key=lambda span: span.start)
     running: dict[Span, subprocess.Popen[bytes]] = {}
     failed, kept_at = 0, start
     end = start + run.seconds

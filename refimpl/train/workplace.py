@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from refimpl.model.weights_io import replace_file
+from refimpl.model.weights_io import Model, WeightsError, load_weights, replace_file
 
 LOOK_SECONDS = 0.2
 
@@ -25,12 +25,15 @@ class Workplace:
         work: folder of weights, shards and reports, shared by the jobs.
         device: of the models.
         compiled: whether losses are compiled.
+        resumed: a folder as the registry reads it, with the weights of a run that this one goes on from; None starts
+            anew.
     """
 
     corpus: Path
     work: Path
     device: torch.device
     compiled: bool = True
+    resumed: Path | None = None
 
     @property
     def on_gpu(self) -> bool:
@@ -45,6 +48,18 @@ class Workplace:
     def weights_file(self, size: str, model: str) -> Path:
         """`weights/<size>/<model>.safetensors`."""
         return self.weights / size / f"{model}.safetensors"
+
+    def resume(self, model: Model, size: str, name: str, say: Say) -> bool:
+        """Load what an earlier run left of a model; False if there is none, or if its shape was another."""
+        if self.resumed is None:
+            return False
+        try:
+            load_weights(model, self.resumed / size / f"{name}.safetensors")
+        except (FileNotFoundError, WeightsError) as reason:
+            say(f"starts anew: {reason}")
+            return False
+        say("goes on from the weights of an earlier run")
+        return True
 
     def shards(self, size: str) -> Path:
         """Where the target of a size puts what it writes."""

@@ -216,6 +216,41 @@ def test_a_kernel_that_may_start_early_still_comes_after_what_its_stream_waits_f
 
 
 @pytest.mark.skipif(DEVICE == "cpu", reason="only a GPU starts kernels early")
+@pytest.mark.parametrize("bs", [1, 16])
+def test_layers_that_read_settled_lengths_early_give_what_the_plain_layers_give(bs: int) -> None:
+    heads, kv_heads, head_dim, layers, steps = 8, 2, 128, 12, 6
+    qkv = [_random(bs, (heads + 2 * kv_heads) * head_dim + i)[:, i:] for i in range(layers)]
+    rope, weight = rope_table(200, head_dim).to(DEVICE), _random(head_dim)
+    req_to_token = torch.arange(bs * 128, device=DEVICE).int().view(bs, 128)
+    rows, lens = torch.arange(bs, device=DEVICE), 100 + torch.arange(bs, device=DEVICE)
+    table, kv_lens, indices = torch.zeros_like(req_to_token), torch.zeros_like(lens), torch.zeros_like(rows)
+    q_starts = torch.arange(bs + 1, device=DEVICE)
+
+    def step(caches: Tensor) -> Tensor:
+        ops.load_rows(req_to_token, rows, lens, indices, kv_lens, table, bs)
+        slots = table.gather(1, kv_lens[:, None] - 1).long().view(-1)
+        out = []
+        for (k, v), x in zip(caches, qkv, strict=True):
+            head = (x, weight, weight, rope, kv_lens, heads, kv_heads, EPS)
+            q = ops.qk_norm_rope_store(*head, k, v, slots)
+            out.append(ops.paged_attention(q, k, v, table, kv_lens, q_starts, 1, settled=True))
+        return torch.stack(out)
+
+    caches = _random(layers, 2, bs * 128, kv_heads, head_dim)
+    expected_caches = caches.clone()
+    step(caches.clone())
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        out = step(caches)
+    for _ in range(steps):
+        graph.replay()
+        with ops.reference():
+            expected = step(expected_caches)
+        _close(out, expected)
+        lens += 1
+
+
+@pytest.mark.skipif(DEVICE == "cpu", reason="only a GPU starts kernels early")
 def test_a_chain_of_kernels_that_may_start_early_gives_what_the_chain_gives() -> None:
     x, weight = _random(64, 4096), _random(4096)
     expected, ours = x, x

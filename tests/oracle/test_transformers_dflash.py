@@ -6,14 +6,14 @@ import pytest
 import torch
 from torch import Tensor
 
-from refimpl.lessons.peers.clock import StepClock
-from refimpl.lessons.peers.transformers_models import dflash_to_transformers, target_to_transformers
+from refimpl.engine import Engine
+from refimpl.lessons.peers.assisted import SHORT_CYCLES, ours, theirs
+from refimpl.lessons.peers.transformers_models import dflash_to_transformers
 from refimpl.model.attention import DenseAttention, DenseCache
 from refimpl.model.config import DFlashConfig
 from refimpl.model.dflash import DFlash
 from refimpl.model.qwen3 import Qwen3
 from refimpl.model.registry import load_draft, load_target, random_draft
-from refimpl.model.tokenizer import Tokenizer
 from tests.unit.model.models import NANO, nano_target, tokens
 
 TIGHT = {"atol": 2e-5, "rtol": 1e-5}
@@ -83,62 +83,18 @@ def test_blocks_behind_a_growing_context_are_those_of_transformers(config: DFlas
         length += accepted
 
 
-@torch.no_grad()
-def decode(target: Qwen3, draft: DFlash, prompt: list[int], new_tokens: int) -> tuple[list[int], list[int]]:
-    """Greedy speculative decoding of one request in the plainest form; the new tokens and each verify's accept_len."""
-    layers, cache, drafting = draft.config.feature_layers, DenseCache(), OurDraft(draft)
-    ids = torch.tensor([prompt])
-    hidden, features = target(ids, torch.arange(len(prompt))[None], DenseAttention(cache=cache), layers)
-    out, accept_lens = [int(target.logits(hidden[:, -1]).argmax())], []
-    while len(out) < new_tokens:
-        assert features is not None
-        filled = drafting.fill(features, torch.tensor([out[-1]]))
-        drafts = draft.logits(filled[:, 1:]).argmax(-1)[0].tolist()
-        start = len(prompt) + len(out) - 1
-        block = torch.tensor([[out[-1], *drafts]])
-        positions = torch.arange(start, start + block.shape[1])[None]
-        hidden, features = target(block, positions, DenseAttention(cache=cache), layers)
-        chosen = target.logits(hidden)[0].argmax(-1).tolist()
-        accepted = 0
-        while accepted < len(drafts) and drafts[accepted] == chosen[accepted]:
-            accepted += 1
-        out += [*drafts[:accepted], chosen[accepted]]
-        accept_lens.append(accepted + 1)
-        features, length = features[:, : accepted + 1], start + accepted + 1
-        cache.crop(length)
-    return out[:new_tokens], accept_lens
-
-
-@torch.no_grad()
-def theirs(target: Qwen3, draft: DFlash, prompt: list[int], new_tokens: int) -> tuple[list[int], list[int]]:
-    """The same of transformers' generate."""
-    clock, ids = StepClock(), torch.tensor([prompt])
-    out = target_to_transformers(target).generate(
-        ids,
-        attention_mask=torch.ones_like(ids),
-        max_new_tokens=new_tokens,
-        do_sample=False,
-        eos_token_id=None,
-        pad_token_id=0,
-        assistant_model=dflash_to_transformers(draft),
-        speculation_type="dflash",
-        stopping_criteria=[clock],
-    )
-    return out[0, len(prompt) :].tolist(), clock.kept().accept_lens(0)
-
-
 def test_generate_of_transformers_gives_the_same_tokens_and_accepts_the_same_drafts() -> None:
+    """The engine on `sim`; transformers on the CPU, with the weights loaded once more."""
+    engine = Engine("nano", "dflash", "sim", max_running_requests=1, max_context=160)
     target = load_target("nano")
     draft = load_draft("dflash", "nano", target)
-    assert isinstance(draft, DFlash)
     total, drafted = 0, 0
     for text in ("def fib(n):\n", "class Point(Basic):\n    def __init__(self", "import os\n\n\ndef "):
-        prompt = Tokenizer.load().encode(text)
-        ours, our_lens = decode(target, draft, prompt, 64)
+        prompt = engine.tokenizer.encode(text)
+        tokens, accept_lens = ours(engine, prompt, 64)
         their_tokens, their_lens = theirs(target, draft, prompt, 64)
-        assert ours == their_tokens
-        # Near the end transformers drafts less than a block, so as not to pass it.
-        whole = len(their_lens) - 2
-        assert our_lens[:whole] == their_lens[:whole]
-        total, drafted = total + sum(our_lens), drafted + len(our_lens)
+        assert tokens == their_tokens
+        whole = len(their_lens) - SHORT_CYCLES
+        assert accept_lens[:whole] == their_lens[:whole]
+        total, drafted = total + sum(accept_lens), drafted + len(accept_lens)
     assert total / drafted > 1.5, "where next to nothing is accepted, the same acceptance says little"

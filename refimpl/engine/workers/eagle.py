@@ -102,8 +102,7 @@ class EagleWorker(Worker):
         """Draws a token, runs the head on it, and so on."""
         tensors = self.resources.sampling.rows(inputs.req_pool_indices)
         hidden = inputs.tokens["hidden_states"]
-        # The draft of each step stands one further behind the bonus token; the entry that it is put into, at ``n`` for
-        # the first, stands where its guess was made.
+        # Where the drafts stand, the first one behind the bonus token; a draw depends on that place.
         places = inputs.seq_lens + torch.arange(1, self.block, device=hidden.device)[:, None]
         scratch = rows_one_by_one(inputs, self.num_steps - 1)
         drawn: list[Drawn] = []

@@ -52,6 +52,15 @@ def play(scheduler: Scheduler, load: Sequence[Arrival], between: Callable[[int],
     Order:
         The host blocks for results as the loop does, and for the check of the free slots at the end.
     """
+    played = play_unchecked(scheduler, load, between)
+    check_idle_blocking(scheduler)
+    return played
+
+
+def play_unchecked(
+    scheduler: Scheduler, load: Sequence[Arrival], between: Callable[[int], None] | None = None
+) -> Played:
+    """The same without the check: the host blocks where the loop does, and nowhere else."""
     playing, retracted = _Playing(scheduler, load), scheduler.num_retracted
     most_turns = _most_turns(load)
     while playing.coming or scheduler.has_work():
@@ -61,15 +70,12 @@ def play(scheduler: Scheduler, load: Sequence[Arrival], between: Callable[[int],
             playing.hear(outputs)
             playing.turn += 1
             if playing.turn > most_turns:
-                raise StuckError(
-                    f"{len(load)} requests are not done after {most_turns} turns: some step brings nothing"
-                )
+                raise StuckError(f"{len(load)} requests are not done after {most_turns} turns: some step brings nothing")
             if between is not None:
                 between(playing.turn)
             playing.enter()
             playing.leave()
         playing.turn += 1
-    check_idle_blocking(scheduler)
     return Played(tuple(playing.reqs), playing.turn, scheduler.num_retracted - retracted)
 
 

@@ -146,7 +146,10 @@ def qk_norm_rope_store(
         slots: [T]; rows that name one slot twice (padding, slot 0) leave either.
     Returns:
         q [T, heads, hd].
+    Raises:
+        ValueError: Not one slot for each token.
     """
+    _a_slot_each("qk_norm_rope_store", qkv, slots)
     out: Tensor = _version(qkv, q_weight, k_weight).qk_norm_rope_store(
         qkv, q_weight, k_weight, cos_sin, positions, heads, kv_heads, eps, k_cache, v_cache, slots
     )
@@ -176,7 +179,10 @@ def store_kv(k: Tensor, v: Tensor, k_cache: Tensor, v_cache: Tensor, slots: Tens
         k_cache: [num_slots, kv_heads, hd], written at `slots`.
         v_cache: [num_slots, kv_heads, hd], written at `slots`.
         slots: [T]; rows that name one slot twice (padding, slot 0) leave either.
+    Raises:
+        ValueError: Not one slot for each token.
     """
+    _a_slot_each("store_kv", k, slots)
     _version(k, v).store_kv(k, v, k_cache, v_cache, slots)
 
 
@@ -192,6 +198,7 @@ def paged_attention(
     tail_mask: Tensor | None = None,
     window: int | None = None,
     scale: float | None = None,
+    settled: bool = False,
 ) -> Tensor:
     """Attention of ragged query rows over a cache whose pages hold one token each.
 
@@ -211,13 +218,23 @@ def paged_attention(
             sees all the ones before. It stands in place of `causal`.
         window: A row at kv index i sees entry j only if j > i - window; None for no limit.
         scale: Of the scores; None for 1 / sqrt(hd).
+        settled: Another op of this package stands between what wrote `page_table`, `kv_lens` and `q_starts` and this
+            call, on the same stream: the kernel may read them while that one ends.
     Returns:
         [T, heads, hd], of the dtype of `q`.
+    Raises:
+        ValueError: The tensors speak of different numbers of requests.
     Source:
         Kwon et al., PagedAttention, 2023; split over entries as Flash-Decoding, Dao et al., 2023.
     """
+    bs = page_table.shape[0]
+    if (kv_lens.shape[0], q_starts.shape[0]) != (bs, bs + 1):
+        raise ValueError(
+            f"paged_attention: page_table has {bs} rows, kv_lens {kv_lens.shape[0]} and q_starts {q_starts.shape[0]}: "
+            "give n, n and n + 1"
+        )
     out: Tensor = _version(q).paged_attention(
-        q, k_cache, v_cache, page_table, kv_lens, q_starts, max_q_len, causal, tail_mask, window, scale
+        q, k_cache, v_cache, page_table, kv_lens, q_starts, max_q_len, causal, tail_mask, window, scale, settled
     )
     return out
 
@@ -245,10 +262,13 @@ def load_rows(
             `out_indices[i]`.
         bucket: Requests the graph was captured for; at least bs.
     Raises:
-        ValueError: The bucket is smaller than the batch, or a buffer smaller than the bucket.
+        ValueError: The bucket is smaller than the batch, or a buffer smaller than the bucket; or not one length for
+            each row.
     """
     bs = req_pool_indices.shape[0]
     room = min(out_indices.shape[0], out_seq_lens.shape[0], out_page_table.shape[0])
+    if seq_lens.shape[0] != bs:
+        raise ValueError(f"load_rows: {bs} rows and {seq_lens.shape[0]} lengths: give one for each request")
     if not bs <= bucket <= room:
         raise ValueError(f"load_rows: {bs} requests for bucket {bucket} with buffers of {room}: choose a larger bucket")
     _version(req_to_token).load_rows(
@@ -267,8 +287,21 @@ def assign_rows(req_to_token: Tensor, rows: Tensor, starts: Tensor, lens: Tensor
         slots: [total], the slots of request 0, then of request 1, and so on; total is at least the sum of `lens`, what
             is over is not entered.
         max_len: At least every length; known on the host.
+    Raises:
+        ValueError: Not one row, one start and one length for each request.
     """
+    if not rows.shape == starts.shape == lens.shape:
+        raise ValueError(
+            f"assign_rows: {rows.shape[0]} rows, {starts.shape[0]} starts and {lens.shape[0]} lengths: "
+            "give one for each request"
+        )
     _version(req_to_token).assign_rows(req_to_token, rows, starts, lens, slots, max_len)
+
+
+def _a_slot_each(op: str, tokens: Tensor, slots: Tensor) -> None:
+    """A kernel would read slots past the end, and write wherever they say."""
+    if slots.shape != tokens.shape[:1]:
+        raise ValueError(f"{op}: {tokens.shape[0]} tokens, and slots of shape {tuple(slots.shape)}: give one for each")
 
 
 def _version(*tensors: Tensor) -> Any:

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 LEAST_ROWS = 16
 """A tensor core's tile has no fewer rows."""
 MOST_ROWS = 64
-SPLIT_BLOCK = 32
-"""Entries at a time where there are few for each program."""
-WHOLE_BLOCK = 128
-"""Entries at a time where a program with many rows reads them all."""
+FEW_ENTRIES = 32
+"""Entries at a time for the smallest blocks of rows, and in float32."""
+MANY_ENTRIES = 64
+"""Entries at a time for larger ones."""
 MOST_SPLITS = 16
 """More help only contexts longer than those of this book, and the second kernel reads every one."""
-PROGRAMS_OF_FEW_ROWS = 4
+PROGRAMS_OF_FEW_ROWS = 2
 """Programs a multiprocessor that are asked for before entries are split no further, of the smallest blocks."""
 PROGRAMS_OF_MANY_ROWS = 1
 """Of larger blocks, which take more of it."""
@@ -57,12 +57,12 @@ def plan_of(
     """
     block_m = min(max(_power_of_two(rows), LEAST_ROWS), MOST_ROWS if element_bytes == 2 else MOST_ROWS // 2)
     few = block_m == LEAST_ROWS
+    block_n = FEW_ENTRIES if few or element_bytes == 4 else MANY_ENTRIES
     room = multiprocessors * (PROGRAMS_OF_FEW_ROWS if few else PROGRAMS_OF_MANY_ROWS)
     programs = requests * kv_heads * -(-rows // block_m)
-    useful = -(-width // SPLIT_BLOCK)
+    useful = -(-width // block_n)
     splits = min(_power_of_two_within(max(room // programs, 1)), _power_of_two(useful), MOST_SPLITS)
-    whole = splits == 1 and not few and element_bytes == 2
-    return Plan(block_m, WHOLE_BLOCK if whole else SPLIT_BLOCK, splits, warps=4, stages=3 if few else 2)
+    return Plan(block_m, block_n, splits, warps=4, stages=3 if element_bytes == 2 else 2)
 
 
 def _power_of_two(n: int) -> int:

@@ -91,6 +91,7 @@ def paged_attention(
     tail_mask: Tensor | None = None,
     window: int | None = None,
     scale: float | None = None,
+    settled: bool = False,
 ) -> Tensor:
     """Gathers the entries of every request and attends densely, with the softmax in float32."""
     width, kv_heads, head_dim = page_table.shape[1], *k_cache.shape[1:]

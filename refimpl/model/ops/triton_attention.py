@@ -79,10 +79,11 @@ def _attend(
     CAUSAL: tl.constexpr,
     TAIL: tl.constexpr,
     WINDOW: tl.constexpr,
+    SETTLED: tl.constexpr,
     DEPENDENT: tl.constexpr,
 ) -> None:
     """One block of rows, one key head, one part of one request's entries."""
-    if DEPENDENT:
+    if DEPENDENT and not SETTLED:
         gdc_wait()
     b = tl.program_id(2)
     kv_head = tl.program_id(1) % KV_HEADS
@@ -92,6 +93,8 @@ def _attend(
     q_len = tl.load(q_starts + b + 1) - q_start
     kv_len = tl.load(kv_lens + b)
     if start >= q_len * GROUP:
+        if DEPENDENT and SETTLED:
+            gdc_wait()  # a kernel that ended before the one before it would let the next one begin too early
         return
     first = kv_len - q_len  # kv index of row 0
 
@@ -101,8 +104,6 @@ def _attend(
     d = tl.arange(0, HEAD_DIM)
     own = first + row
     token = (q_start + tl.maximum(row, 0)).to(tl.int64)
-    held = (row >= 0)[:, None]
-    queries = tl.load(q + token[:, None] * q_stride + head[:, None] * HEAD_DIM + d[None, :], mask=held, other=0)
 
     end = kv_len
     if CAUSAL and not TAIL:
@@ -114,13 +115,20 @@ def _attend(
     low = begin + split * part
     high = tl.minimum(low + part, end)
 
+    table = page_table + b.to(tl.int64) * table_stride
+    lane = tl.arange(0, BLOCK_N)
+    slot = tl.load(table + low + lane, mask=low + lane < high, other=0)
+    if DEPENDENT and SETTLED:
+        # Safe because: what is read above was written before the kernel before this one began. That one calls
+        # gdc_wait first and gdc_launch_dependents later, so none of this one's blocks begins before its writers end.
+        gdc_wait()
+    held = (row >= 0)[:, None]
+    queries = tl.load(q + token[:, None] * q_stride + head[:, None] * HEAD_DIM + d[None, :], mask=held, other=0)
+    mask_of_request = tail_mask + b.to(tl.int64) * max_q_len * tail
+
     peak = tl.full([BLOCK_M], float("-inf"), tl.float32)
     total = tl.zeros([BLOCK_M], tl.float32)
     sums = tl.zeros([BLOCK_M, HEAD_DIM], tl.float32)
-    table = page_table + b.to(tl.int64) * table_stride
-    mask_of_request = tail_mask + b.to(tl.int64) * max_q_len * tail
-    lane = tl.arange(0, BLOCK_N)
-    slot = tl.load(table + low + lane, mask=low + lane < high, other=0)
     for at in range(low, high, BLOCK_N):
         n = at + lane
         valid = n < high
@@ -192,6 +200,7 @@ def paged_attention(
     tail_mask: Tensor | None = None,
     window: int | None = None,
     scale: float | None = None,
+    settled: bool = False,
 ) -> Tensor:
     """`refimpl.model.ops.paged_attention` on CUDA."""
     q = q if q.stride(1) == q.shape[2] and q.stride(2) == 1 else q.contiguous()
@@ -238,6 +247,7 @@ def paged_attention(
         CAUSAL=causal,
         TAIL=tail_mask is not None,
         WINDOW=window is not None,
+        SETTLED=settled,
         num_warps=plan.warps,
         num_stages=plan.stages,
         **options,

@@ -72,7 +72,7 @@ silu_and_mul = _operator(
 store_kv = _operator(f"store_kv(Tensor k, Tensor v, {_CACHE}) -> ()", plain.store_kv, lambda *_: None)
 paged_attention = _operator(
     "paged_attention(Tensor q, Tensor k_cache, Tensor v_cache, Tensor page_table, Tensor kv_lens, Tensor q_starts, "
-    "int max_q_len, bool causal, Tensor? tail_mask, int? window, float? scale) -> Tensor",
+    "int max_q_len, bool causal, Tensor? tail_mask, int? window, float? scale, bool settled) -> Tensor",
     _attended,
     lambda q, *_: torch.empty_like(q),
 )

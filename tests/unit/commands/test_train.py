@@ -17,7 +17,7 @@ def text(tmp_path):
     folder.mkdir()
     splits = {}
     for split in (corpus.TRAIN, *(domain.value for domain in Domain)):
-        np.random.default_rng(0).integers(0, 4000, 3000).astype("<u2").tofile(corpus.split_file(folder, split))
+        corpus.save(folder, split, np.random.default_rng(0).integers(0, 4000, 3000))
         splits[split] = {"files": 1, "tokens": 3000, "bytes": 9000}
     (folder / "corpus.json").write_text(json.dumps({"vocab_size": 4096, "sources": [], "splits": splits}))
     return folder

@@ -16,6 +16,7 @@ from refimpl.train.propose import ChainDrafter
 from tests.unit.engine_drafts.watched import MIXED, Step, entries, features_of, on_cpu, run, without_mask
 
 TOPK, NODES, STEPS = 3, 8, 3
+ALL_NODES = 1 + TOPK + (STEPS - 1) * TOPK**2
 TREE = {"draft_topk": TOPK, "draft_tokens": NODES}
 Path = tuple[int, ...]
 
@@ -34,7 +35,7 @@ def logprobs_behind(text: Sequence[int], path: Path, knowing: bool) -> Tensor:
     return without_mask(proposal.logits[0, -1]).log_softmax(-1)
 
 
-def grown(text: Sequence[int], knowing: bool) -> set[Path]:
+def grown(text: Sequence[int], knowing: bool, nodes: int) -> set[Path]:
     """The paths of an EAGLE-2 tree, its root the empty one."""
     scores: dict[Path, float] = {}
     frontier: dict[Path, float] = {(): 0.0}
@@ -46,7 +47,7 @@ def grown(text: Sequence[int], knowing: bool) -> set[Path]:
                 children[*path, token] = score + logprob
         scores |= children
         frontier = dict(sorted(children.items(), key=lambda item: -item[1])[:TOPK])
-    return {(), *sorted(scores, key=lambda path: -scores[path])[: NODES - 1]}
+    return {(), *sorted(scores, key=lambda path: -scores[path])[: nodes - 1]}
 
 
 def paths_of(step: Step) -> list[Path]:
@@ -57,12 +58,12 @@ def paths_of(step: Step) -> list[Path]:
     return paths
 
 
-@pytest.mark.parametrize("knowing", [True, False])
-def test_every_step_grows_the_tree_that_plain_code_grows_from_the_text_alone(knowing: bool) -> None:
-    steps = run("eagle", knowing=knowing, **TREE).steps
+@pytest.mark.parametrize(("knowing", "nodes"), [(True, NODES), (False, ALL_NODES)])
+def test_every_step_grows_the_tree_that_plain_code_grows_from_the_text_alone(knowing: bool, nodes: int) -> None:
+    steps = run("eagle", knowing=knowing, draft_topk=TOPK, draft_tokens=nodes).steps
     assert not knowing or {step.new_seq_len - step.seq_len for step in steps} >= {1, 2}
     for step in steps:
-        assert set(paths_of(step)) == grown(step.text, knowing)
+        assert set(paths_of(step)) == grown(step.text, knowing, nodes)
         assert step.seen["draft_tokens"][0] == step.text[-1]
         assert step.seen["depth"].tolist() == [len(path) for path in paths_of(step)]
 

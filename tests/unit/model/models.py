@@ -54,7 +54,7 @@ class Pool:
         slots = torch.cat([self.page_table[b, start : start + count] for b, start, count in spans]).long()
         return PagedMetadata(
             slots=slots,
-            page_table=self.page_table,
+            page_table=self.page_table[: len(new)],
             kv_lens=torch.tensor([b + n for b, n in zip(before, new, strict=True)], dtype=torch.int32),
             q_starts=torch.tensor([0, *new]).cumsum(0).int(),
             max_q_len=max(new),

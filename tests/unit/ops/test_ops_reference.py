@@ -118,6 +118,21 @@ def test_the_scale_is_one_over_the_root_of_the_head_if_none_is_given() -> None:
     assert torch.equal(ops.paged_attention(**call), ops.paged_attention(**call | {"scale": 32**-0.5}))
 
 
+def test_tensors_that_speak_of_different_numbers_of_requests_or_tokens_are_refused() -> None:
+    call = attention_call(ATTENTION[4], torch.float32, "cpu")
+    for name, sentence in (("page_table", "1 rows, kv_lens 2"), ("kv_lens", "kv_lens 1"), ("q_starts", "q_starts 1")):
+        with pytest.raises(ValueError, match=sentence):
+            ops.paged_attention(**call | {name: call[name][:1]})
+    k, cache, slots = torch.zeros(3, 2, 4), torch.zeros(9, 2, 4), torch.arange(2)
+    with pytest.raises(ValueError, match="3 tokens, and slots of shape"):
+        ops.store_kv(k, k, cache, cache, slots)
+    table, rows, lens = _batch_of_three()
+    with pytest.raises(ValueError, match="3 rows, 3 starts and 2 lengths"):
+        ops.assign_rows(table, rows, lens, lens[:2], slots, 9)
+    with pytest.raises(ValueError, match="3 rows and 2 lengths"):
+        ops.load_rows(table, rows, lens[:2], rows, lens, table, 3)
+
+
 def _batch_of_three() -> tuple[Tensor, ...]:
     req_to_token = torch.arange(60).int().view(6, 10)
     req_to_token[0] = 0

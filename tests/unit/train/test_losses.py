@@ -6,7 +6,7 @@ from torch.nn import functional
 
 from refimpl.train.dflash import block_mask, draw_anchors, slot_weights
 from refimpl.train.distill import cross_entropy
-from refimpl.train.unlikelihood import repetitions, unlikelihood
+from refimpl.train.own_text import repetitions, unlikelihood
 
 
 def logits(*shape, scale=3.0, seed=0):
@@ -81,3 +81,37 @@ def test_anchors_are_distinct_and_leave_room_for_a_block():
 def test_more_anchors_than_there_is_room_for_are_refused():
     with pytest.raises(ValueError, match="take fewer"):
         draw_anchors(1, 32, 16, 30, torch.device("cpu"))
+
+
+def test_the_target_learns_what_weighs_and_unlearns_what_weighs_below_nothing():
+    from refimpl.model import registry
+    from refimpl.model.shapes import FAMILIES
+    from refimpl.train.evaluate import held_out_loss
+    from refimpl.train.target import loss
+
+    target = registry.random_target(FAMILIES["nano"].target, seed=3)
+    tokens = torch.randint(0, 4000, (2, 9), generator=torch.Generator().manual_seed(7))
+    mean = torch.full((2, 9), 1 / 16)
+    expected = held_out_loss(target, tokens, 1.0)["nats_per_token"]
+    assert loss(target, tokens, mean).item() == pytest.approx(expected, abs=1e-3)
+    assert loss(target, tokens, -mean).item() < 0.01  # no token of a random model is likely
+    assert loss(target, tokens, torch.zeros(2, 9)).item() == 0
+
+
+def test_own_text_is_learned_where_it_is_new_and_unlearned_where_it_loops(tmp_path):
+    from refimpl.model import registry
+    from refimpl.model.shapes import FAMILIES
+    from refimpl.train import corpus
+    from refimpl.train.own_text import GreedyText
+    from refimpl.train.text import CorpusText
+
+    corpus.save(tmp_path, corpus.TRAIN, torch.randint(0, 4000, (500,)).numpy())
+    text = CorpusText(tmp_path, corpus.TRAIN, torch.device("cpu"), seed=0)
+    target = registry.random_target(FAMILIES["nano"].target)
+    target.embed_tokens.weight[:] = 0  # all tokens are as likely: the greedy one is always the first, a loop
+    own = GreedyText(target, text, length=40, pool_rows=4)
+    tokens, judged = own.batch(2)
+    assert (tokens[:, 10:] == 0).all()  # prompts have a quarter of the row
+    assert own.repeated_share == pytest.approx(22 / 23)
+    assert (judged[:, :18] == 1).all()
+    assert (judged[:, 18:] == -1).all()

@@ -22,12 +22,12 @@ def document(path, domain=Domain.CODE):
     return Document(path, "text", Source("a", "1", "MIT", domain))
 
 
-def test_a_file_is_held_out_by_its_path_alone_and_the_unseen_package_whole():
+def test_a_file_belongs_to_a_split_by_its_path_alone_and_the_unseen_package_to_none_that_is_learned():
     paths = [f"a/{number}.py" for number in range(3000)]
-    held = [corpus.held_out(document(path)) for path in paths]
-    assert held == [corpus.held_out(document(path)) for path in paths]
-    assert 0.01 < sum(held) / len(held) < 0.03
-    assert all(corpus.held_out(document(path, Domain.UNSEEN)) for path in paths)
+    splits = [corpus.split_of(document(path)) for path in paths]
+    assert splits == [corpus.split_of(document(path)) for path in paths]
+    assert 0.01 < splits.count("code") / len(splits) < 0.03
+    assert {corpus.split_of(document(path, Domain.UNSEEN)) for path in paths} == {"unseen package"}
 
 
 def test_the_tokenizer_spells_any_text_and_has_the_special_tokens_on_top():
@@ -44,7 +44,7 @@ def test_the_tokenizer_spells_any_text_and_has_the_special_tokens_on_top():
 
 
 def put_corpus(folder, tokens):
-    np.asarray(tokens, dtype="<u2").tofile(corpus.split_file(folder, corpus.TRAIN))
+    corpus.save(folder, corpus.TRAIN, np.asarray(tokens))
 
 
 def test_a_missing_corpus_is_named_with_the_command_that_builds_it(tmp_path):
@@ -137,6 +137,7 @@ def reported(folder):
     (folder / "corpus").mkdir()
     content = {"vocab_size": 4096, "sources": [{**source, **counts}], "splits": splits}
     (folder / "corpus" / "corpus.json").write_text(json.dumps(content))
+    (folder / "corpus" / "tokenizer.json").write_text("{}")
     (folder / "work" / "logs").mkdir()
 
 
@@ -173,6 +174,7 @@ def test_weights_are_packed_in_few_files_and_come_out_where_they_were(tmp_path):
     weights.mkdir(parents=True)
     (weights / "eagle.safetensors").write_bytes(b"weights")
     harvest.keep(tmp_path / "corpus", tmp_path / "work", tmp_path / "out", ABOUT)
-    assert harvest.install(tmp_path / "out", tmp_path / "there") == ["nano/eagle.safetensors"]
+    assert harvest.install(tmp_path / "out", tmp_path / "there") == ["tokenizer.json", "nano/eagle.safetensors"]
     assert (tmp_path / "there" / "nano" / "eagle.safetensors").read_bytes() == b"weights"
-    assert len(list((tmp_path / "out").iterdir())) <= 7
+    assert (tmp_path / "there" / "tokenizer.json").read_text() == "{}"
+    assert len(harvest.PACKS) + len(("training.json", "training.log", "tokenizer.json", "gpus.txt")) <= 8

@@ -1,8 +1,9 @@
-"""The cure for loops: the target reads its own greedy text, and where that repeats itself learns what not to say.
+"""The target reads its own greedy text: what is new in it is learned, what repeats itself is unlearned.
 
 A small model that always takes the likeliest token soon says the same again. Loops are easy to draft, so they would
-flatter every draft. Unlikelihood training lowers the probability of the very tokens that complete a repetition; what
-is learned from the corpus goes on in the same batches.
+flatter every draft. Unlikelihood training lowers the probability of the very tokens that complete a repetition, no
+further than needed: how much the target repeats itself is measured each time it writes. Learning the rest makes the
+target sure of what it says, as models that people use have been made sure by what came after their first training.
 """
 
 import torch
@@ -13,8 +14,14 @@ from refimpl.model.qwen3 import Qwen3
 from refimpl.train.text import CorpusText
 from refimpl.train.write import Writer
 
-RUN = 6
+RUN = 8
 """A token that completes a run of this many tokens, seen before in the text, counts as repetition."""
+MEASURED_TOKENS = 128
+"""Behind the prompt: over so many it is measured how much the target repeats itself."""
+TOLERATED, TOO_MUCH = 0.38, 0.44
+"""Shares of repetition from which on it is unlearned, and from which on it is so with full strength."""
+PROMPT_TOKENS = (64, 192)
+"""The shortest and the longest prompt, about as long as those that serve."""
 
 
 def unlikelihood(logits: Tensor, tokens: Tensor) -> Tensor:
@@ -50,6 +57,18 @@ def repetitions(tokens: Tensor, run: int = RUN) -> Tensor:
     return equal.tril(-1).any(-1)
 
 
+def repeated_share(written: Tensor, lens: Tensor) -> float:
+    """Share of runs of eight tokens that stood before, within the first 128 behind each prompt; 1 - their uniqueness.
+
+    Args:
+        written: ``[rows, length]``.
+        lens: ``[rows]``, the prompts' lengths.
+    """
+    room = min(MEASURED_TOKENS, written.shape[1] - int(lens.max()))
+    places = lens[:, None] + torch.arange(room, device=lens.device)
+    return repetitions(written.gather(1, places))[:, RUN - 1 :].float().mean().item()
+
+
 class GreedyText:
     """What the target writes greedily with the weights it has, in rows for its own training.
 
@@ -57,23 +76,21 @@ class GreedyText:
         target: the model in training.
         prompts: where rows begin.
         length: of a row.
-        prompt_tokens: the shortest and the longest prompt.
         pool_rows: rows written at once, with the weights of that moment; each is read once.
     """
 
-    def __init__(
-        self, target: Qwen3, prompts: CorpusText, length: int, prompt_tokens: tuple[int, int], pool_rows: int
-    ) -> None:
+    def __init__(self, target: Qwen3, prompts: CorpusText, length: int, pool_rows: int) -> None:
         """Makes a copy of the target that writes, in bf16 on a GPU."""
         dtype = torch.bfloat16 if target.device.type == "cuda" else torch.float32
         self._target, self._prompts = target, prompts
         self._copy = registry.make_target(target.config, target.device, dtype)
         self._writer = Writer(self._copy, pool_rows, length)
-        self._prompt_tokens, self._rows, self._length = prompt_tokens, pool_rows, length
+        self._rows, self._length = pool_rows, length
         self._pool: list[tuple[Tensor, Tensor]] = []
+        self.repeated_share = 0.0
 
     def batch(self, rows: int) -> tuple[Tensor, Tensor]:
-        """``[rows, length]`` tokens, and which of them repeat; the prompt's own repetitions are not held against it."""
+        """``[rows, length]`` tokens, and for each 1 where it is learned, down to -1 where it is unlearned."""
         if not self._pool:
             self._write(rows)
         return self._pool.pop()
@@ -84,10 +101,13 @@ class GreedyText:
                 mine.copy_(learned)
         device = self._target.device
         tokens = self._prompts.batch(self._rows, self._length)
-        shortest, longest = self._prompt_tokens
+        shortest, longest = (min(tokens, self._length // 4) for tokens in PROMPT_TOKENS)
         lens = torch.randint(shortest, longest + 1, (self._rows,), device=device)
         written = self._writer.write(tokens, lens, torch.zeros(self._rows, device=device))
-        own = torch.arange(self._length, device=device) >= lens[:, None]
-        for part, mine in zip(written.split(rows), own.split(rows), strict=True):
-            if len(part) == rows:
-                self._pool.append((part, repetitions(part) & mine))
+        behind = torch.arange(self._length, device=device) - lens[:, None]
+        repeated = torch.cat([repetitions(part) for part in written.split(rows)]) & (behind >= 0)
+        self.repeated_share = repeated_share(written, lens)
+        strength = min(1.0, max(0.0, (self.repeated_share - TOLERATED) / (TOO_MUCH - TOLERATED)))
+        judged = torch.where(repeated, -strength, 1.0)
+        pairs = zip(written.split(rows), judged.split(rows), strict=True)
+        self._pool = [(part, weights) for part, weights in pairs if len(part) == rows]
