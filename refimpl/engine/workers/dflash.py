@@ -10,19 +10,16 @@ from types import MappingProxyType
 import torch
 
 from refimpl.engine.decode_inputs import DecodeInputs, rows_behind
-from refimpl.engine.forward_batch import ForwardBatch, ForwardResult, OnPublish, pack, pack_first
+from refimpl.engine.forward_batch import ForwardBatch, ForwardResult, OnPublish, pack_first
 from refimpl.engine.future_map import RelayPayload, Shapes
 from refimpl.engine.graph_runner import DecodeCudaGraphRunner, Outputs
-from refimpl.engine.pools import KVPool
 from refimpl.engine.workers.base import Resources, Worker
+from refimpl.engine.workers.draft_common import TOKEN, draft_pool, verify_drafts
 from refimpl.engine.workers.target import TargetForward, first_tokens
 from refimpl.model import ops
-from refimpl.model.acceptance import last_accepted
 from refimpl.model.attention import PagedAttention
 from refimpl.model.dflash import DFlash
 from refimpl.model.sampling import Purpose, SamplingMode, draw
-
-_TOKEN = ((), torch.int64)
 
 
 class DFlashWorker(Worker):
@@ -44,18 +41,11 @@ class DFlashWorker(Worker):
         self.resources, self.draft = resources, draft
         self.block = self.alloc_len = draft.config.block_size
         self.target = TargetForward(resources, draft.config.feature_layers)
-        config, graphs = draft.config, resources.graphs
-        self.draft_pool = KVPool(
-            resources.kv_pool.num_slots,
-            config.num_hidden_layers,
-            config.num_key_value_heads,
-            config.head_dim,
-            resources.target.dtype,
-            graphs.device,
-        )
+        graphs = resources.graphs
+        self.draft_pool = draft_pool(resources, draft.config, draft.config.num_hidden_layers)
         window = resources.target.config.sliding_window
         draft_inputs, verify_inputs = (
-            DecodeInputs.allocate(graphs.device, max(graphs.batch_sizes), resources.width, {"bonus_tokens": _TOKEN}, w)
+            DecodeInputs.allocate(graphs.device, max(graphs.batch_sizes), resources.width, {"bonus_tokens": TOKEN}, w)
             for w in (None, window)
         )
         pool, swa = resources.req_to_token_pool, resources.swa
@@ -103,19 +93,8 @@ class DFlashWorker(Worker):
         return outputs if drawn.probs is None else {**outputs, "draft_probs": drawn.probs}
 
     def _verify(self, inputs: DecodeInputs, mode: SamplingMode) -> Outputs:
-        """One causal forward of the target over ``[anchor, drafts]``, and how many of the drafts it accepts."""
         drafted = self.draft_runner.outputs_of(inputs.batch_size, mode)
-        rows = rows_behind(inputs, self.block)
-        block = torch.cat([inputs.tokens["bonus_tokens"][:, None], drafted["draft_tokens"]], dim=1)
-        logits, features = self.target.rows(block, rows)
-        accepted = self.target.verify_chain(drafted["draft_tokens"], drafted.get("draft_probs"), logits, inputs, mode)
-        assert features is not None, "the draft names its feature layers"
-        return {
-            "new_seq_lens": inputs.seq_lens + accepted.accept_len,
-            "bonus_tokens": last_accepted(accepted),
-            "packed": pack(accepted.tokens, accepted.accept_len),
-            "features": features,
-        }
+        return verify_drafts(self.target, drafted["draft_tokens"], drafted.get("draft_probs"), inputs, mode)
 
     def _extend(self, inputs: DecodeInputs, mode: SamplingMode) -> Outputs:
         """The block's features become context. Those of rejected drafts too: the next block covers their entries."""
