@@ -42,6 +42,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--size", choices=SIZES, action="append", help="run: one size rather than all; job: which")
     parser.add_argument("--job", choices=JOBS, help="job: which")
     parser.add_argument("--until", type=float, metavar="TIME", help="job: when it ends, in seconds of the epoch")
+    parser.add_argument(
+        "--before",
+        type=Path,
+        action="append",
+        metavar="DIR",
+        help="card: what the runs left that this one went on from",
+    )
     parser.add_argument("--resume", type=Path, metavar="DIR", help="run, job: weights of an earlier run to go on from")
     parser.add_argument("--rehearse", action="store_true", help="run, job: tiny batches, nothing compiled")
 
@@ -139,13 +146,15 @@ def _card(args: argparse.Namespace) -> int:
     from refimpl.train import card, figures
 
     file = _given(args, "out") / "training.json"
-    report = json.loads(file.read_text(encoding="utf-8"))
+    files = [*(folder / "training.json" for folder in args.before or ()), file]
+    report = figures.merged([json.loads(each.read_text(encoding="utf-8")) for each in files])
     try:
         words = card.text(report)
     except ValueError as error:
         raise UserError(f"{file}: {error}") from error
     jobs = report["jobs"]
-    rows = {"models": figures.models(jobs), "losses": figures.losses(jobs), "acceptance": figures.acceptance(jobs)}
+    trained = [row for run in report["runs"] for row in run["models"]]
+    rows = {"models": trained, "losses": figures.losses(jobs), "acceptance": figures.acceptance(jobs)}
     origin = {key: report["machine"][key] for key in ("device", "driver", "torch")}
     command = f"python -m refimpl train run --seconds {report['seconds']:g}"
     print(results.write("training", {**rows, "corpus": report["corpus"]}, command=command, **origin))

@@ -10,10 +10,10 @@ import json
 import subprocess
 import sys
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from refimpl.fences import Fences, Publish, ReadDone, WarBarrier
-from refimpl.lessons.folded import folded
+from refimpl.lessons.folded import Turns, folded
 from refimpl.program import Explorable, Launch, Param, Program, Variant, program_from_json, program_to_json
 
 if TYPE_CHECKING:
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
     from refimpl.record import Recording
 
 PROMPTS = ("def fib(n):", "class Queue:")
-NEW_TOKENS = 48
+NEW_TOKENS = 24
 CONTEXT = 128
 STEADY = 4
 """The first turn shown: the prefill is over, and every step finds what a step before it left."""
-SHOWN = 3
-HOST_US = 120.0
+SHOWN = 4
+HOST_US = 60.0
 """Host work of a turn besides its calls, which the simulated device does not charge for."""
 MOST_US, STEP_US = 1000.0, 2.0
 """How far a reader may drag a duration, and in which steps."""
@@ -64,20 +64,20 @@ TOLD = (
     ),
     Told(
         "no-publish",
-        "no publish_ready",
+        "no publish",
         "Nothing orders resolve_seq_lens after publish: it may read the lengths of the step before.",
         Fences(publish=Publish.NONE),
     ),
     Told(
         "no-barrier",
-        "no WAR barrier",
+        "no barrier",
         "Nothing orders prepare_for_decode after load_batch: it may write rows that are still being copied.",
         Fences(war_barrier=WarBarrier.NONE),
     ),
     Told(
         "normal",
-        "event_loop_normal",
-        "The control: each step is read before the next one is prepared.",
+        "one at a time",
+        "The control, event_loop_normal: each step is read before the next one is prepared.",
         Fences(),
         overlap=False,
     ),
@@ -107,7 +107,7 @@ def explorable(programs: dict[str, Program]) -> Explorable:
         params=_params(programs[TOLD[0].id]),
         initial="upstream",
         before="normal",
-        topic=("publish_ready", "read_done", "copy_done"),
+        topic=("publish_ready",),
         hero="forward",
         step_op="verify",
         ask=("publish 1", "resolve_seq_lens 2"),
@@ -128,7 +128,7 @@ def record_here(told: Told) -> Program:
     from refimpl.lessons.lossless.play import play_unchecked
     from refimpl.record import record
 
-    options = {"fences": told.fences, "overlap": told.overlap}
+    options: dict[str, Any] = {"fences": told.fences, "overlap": told.overlap}
     engine = Engine("nano", "dflash", "sim", max_running_requests=len(PROMPTS), max_context=CONTEXT, **options)
     params = SamplingParams(max_new_tokens=NEW_TOKENS, ignore_eos=True)
     load = [Arrival(0, tuple(engine.tokenizer.encode(prompt)), params) for prompt in PROMPTS]
@@ -139,7 +139,8 @@ def record_here(told: Told) -> Program:
         recording.step(0)
         play_unchecked(engine.scheduler, load, recording.step)
     graphs = [runner.name for runner in engine.scheduler.worker.runners()]
-    return folded(recording.program(id=f"engine/{told.id}", words=told.words), graphs, STEADY, SHOWN, HOST_US)
+    program = recording.program(id=f"engine/{told.id}", words=told.words)
+    return folded(program, Turns(STEADY, SHOWN, graphs, HOST_US))
 
 
 def _name(recording: Recording, scheduler: Scheduler) -> None:

@@ -14,9 +14,9 @@ NAMES = {
 
 _HEAD = """# Model card: the targets and drafts of this folder
 
-This file is made by `python -m refimpl train card` from the report of one run ({device}, torch {torch}, {date},
-{gpus} GPUs, {seconds:.0f} s for everything). Do not edit it.
+This file is made by `python -m refimpl train card` from the reports of the runs that made the weights. Do not edit it.
 
+{runs}
 **What they are for.** They make speculative decoding measurable: targets small enough to ship, with drafts that were
 trained for them. They write text that looks like Python or like a play. They know nothing, and what they write does
 not run.
@@ -24,11 +24,13 @@ not run.
 **How they were made.** A byte-level BPE of {vocab_size:,} ids. A target learns the next token of the corpus. Small
 models that always take the likeliest token soon loop, so late in its training it also reads its own greedy text:
 what is new there is learned, what repeats itself is unlearned, no further than needed (unlikelihood training,
-arXiv 1908.04319). That makes it surer of itself, and its loss over held-out text higher. Its weights, rounded to
-bf16, are *the* target. It then writes text, from prompts of files it has not learned, at temperatures 0, 0.7 and 1.0.
-The drafts learn from the corpus until that text appears, and then mostly from it: the target's distribution, mixed
-with the token that followed.
+arXiv 1908.04319). That makes it surer of itself, and its loss over held-out text higher. Runs before the last one
+learned none of their own text, and unlearned repetition at full strength. The weights, rounded to bf16, are *the*
+target. It then writes text, from prompts of the training split, at temperatures 0, 0.7 and 1.0. The drafts learn from
+the corpus until that text appears, and then mostly from it: the target's distribution, the token that followed, or a
+mixture of the two.
 """
+_RUNS = {"run": "run", "date": "date", "device": "device", "gpus": "GPUs", "torch": "torch", "seconds": "seconds"}
 _FILES = """Split by file, by a hash of its path. Folders of tests, files above 200 kB and files that repeat
 themselves are left out.
 """
@@ -44,17 +46,19 @@ licences in the table; none of it is shipped but the tokenizer's vocabulary.
 
 
 def text(report: Mapping[str, Any]) -> str:
-    """The card of a run's `training.json`.
+    """The card of what `figures.merged` made of the runs' reports.
 
     Raises:
         ValueError: the run trained no target, so there is nothing to describe.
     """
-    jobs, corpus = report["jobs"], report["corpus"]
+    jobs, corpus, runs = report["jobs"], report["corpus"], report["runs"]
     sizes = list(dict.fromkeys(row["size"] for row in figures.losses(jobs)))
     if not sizes:
         raise ValueError("the report tells of no target: take that of a run that trained one")
-    head = _HEAD.format(**report["machine"], seconds=report["seconds"], vocab_size=corpus["vocab_size"])
-    return "\n".join([head, _data(corpus), *(_size(size, jobs) for size in sizes), _LICENCE])
+    numbered = [{"run": number, **run} for number, run in enumerate(runs, 1)]
+    head = _HEAD.format(runs=table(numbered, _RUNS), vocab_size=corpus["vocab_size"])
+    trained = [row for run in runs for row in run["models"]]
+    return "\n".join([head, _data(corpus), *(_size(size, jobs, trained) for size in sizes), _LICENCE])
 
 
 def table(rows: Sequence[Mapping[str, Any]], columns: Mapping[str, str]) -> str:
@@ -93,12 +97,19 @@ def _data(corpus: Mapping[str, Any]) -> str:
     )
 
 
-def _size(size: str, jobs: Mapping[str, Any]) -> str:
+def _size(size: str, jobs: Mapping[str, Any], models: Sequence[Mapping[str, Any]]) -> str:
     def mine(rows: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
         return [row for row in rows if row["size"] == size]
 
-    trained = {"model": "model", "parameters": "parameters", "steps": "steps", "tokens": "tokens seen"}
-    parts = [f"## {size}\n", table(mine(figures.models(jobs)), {**trained, "seconds": "seconds", "loss": "last loss"})]
+    trained = {
+        "model": "model",
+        "run": "run",
+        "began": "began with",
+        "parameters": "parameters",
+        "steps": "steps",
+        "tokens": "tokens seen",
+    }
+    parts = [f"## {size}\n", table(mine(models), {**trained, "seconds": "seconds", "loss": "last loss"})]
     if (written := jobs.get(f"{size}-selfgen")) is not None:
         parts.append(f"The target wrote {written['tokens']:,} tokens for its drafts.\n")
     losses = {"text": "held-out text", "nats_per_token": "nats a token", "bits_per_byte": "bits a byte"}

@@ -18,7 +18,7 @@ RUN = 8
 """A token that completes a run of this many tokens, seen before in the text, counts as repetition."""
 MEASURED_TOKENS = 128
 """Behind the prompt: over so many it is measured how much the target repeats itself."""
-TOLERATED, TOO_MUCH = 0.38, 0.44
+TOLERATED, TOO_MUCH = 0.35, 0.55
 """Shares of repetition from which on it is unlearned, and from which on it is so with full strength."""
 PROMPT_TOKENS = (64, 192)
 """The shortest and the longest prompt, about as long as those that serve."""

@@ -119,7 +119,7 @@ RESUMED_SCHEDULE = (
 def resumed(plan: SizePlan) -> SizePlan:
     """The same plan at rates for weights that have been trained; a draft whose shape has changed starts anew."""
     target = replace(plan.target, optimizing=Optimizing(1e-3, warmup_steps=50), own_from=0.4)
-    gentle = Optimizing(1e-3, weight_decay=0.05)
+    gentle = Optimizing(1.5e-3, weight_decay=0.05)
     drafts = {
         kind: replace(each, optimizing=each.optimizing if kind == "eagle" else gentle)
         for kind, each in plan.drafts.items()

@@ -27,9 +27,14 @@ def pages() -> list[str]:
 
 def chapters() -> list[str]:
     """The pages that show a timeline."""
-    view = "application/vnd.jupyter.widget-view+json"
-    built = [page for page in pages() if (HTML / page).is_file() and view in (HTML / page).read_text(encoding="utf-8")]
+    built = [page for page in pages() if (HTML / page).is_file() and _has_timeline(HTML / page)]
     return built or ["no page of the book has a timeline"]
+
+
+def _has_timeline(file: Path) -> bool:
+    """Whether it is a notebook's widget, or a page's own."""
+    text = file.read_text(encoding="utf-8")
+    return "application/vnd.jupyter.widget-view+json" in text or 'class="timeline-spec"' in text
 
 
 @dataclass
@@ -43,7 +48,7 @@ class Watched:
     def open(self, name: str, base: str | None = None) -> Page:
         """Open a page by its path in the book, and wait until its widgets are live."""
         self.page.goto(f"{self.base if base is None else base}/{name}", wait_until="load")
-        if self.page.locator("script[type$='widget-view+json']").count():
+        if self.page.locator("script[type$='widget-view+json'], script.timeline-spec").count():
             self.page.wait_for_selector(".tl .tl-op", timeout=20_000)
         self.page.wait_for_load_state("networkidle")
         return self.page

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shlex
 import subprocess
 import sys
 from collections.abc import Callable
@@ -11,10 +12,11 @@ from pathlib import Path
 from tests.conftest import ROOT
 
 PAGE = (ROOT / "book" / "check-your-own.md").read_text(encoding="utf-8")
+ENGINE_PAGE = (ROOT / "book" / "the-engine.md").read_text(encoding="utf-8")
 
 
-def block(language: str) -> str:
-    found = re.search(rf"```{language}\n(.*?)```", PAGE, re.DOTALL)
+def block(language: str, page: str = PAGE) -> str:
+    found = re.search(rf"```{language}\n(.*?)```", page, re.DOTALL)
     assert found is not None
     return found[1]
 
@@ -46,3 +48,18 @@ def test_the_printed_program_races_and_is_ok_with_the_wait(
     program["ops"].insert(2, json.loads(wait))
     file.write_text(json.dumps(program))
     assert refimpl("check", file).returncode == 0
+
+
+def test_the_printed_engine_decodes_and_streams(tmp_path: Path) -> None:
+    said = run(block("python", ENGINE_PAGE), tmp_path)
+    assert re.search(r"^[01] ", said, re.MULTILINE), said
+    assert re.search(r" \d\.\d+$", said, re.MULTILINE), said
+
+
+def test_the_printed_commands_of_the_engine_are_commands() -> None:
+    from refimpl.cli import _parser
+
+    for line in block("bash", ENGINE_PAGE).splitlines():
+        python, dash_m, package, name, *rest = shlex.split(line)
+        assert (python, dash_m, package) == ("python", "-m", "refimpl")
+        assert _parser(name).parse_args([name, *rest])

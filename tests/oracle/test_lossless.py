@@ -13,6 +13,7 @@ from refimpl.lessons.lossless.load import LoadShape
 from refimpl.lessons.lossless.models import TINY
 from refimpl.lessons.lossless.oracle import judge_greedy, next_logits
 from refimpl.lessons.lossless.setups import WORKERS, Setup, build, oracle_target
+from refimpl.model.shapes import VOCAB_SIZE
 
 SEEDS = range(20)
 SHAPE = LoadShape(requests=8, vocabulary=40)
@@ -69,6 +70,16 @@ def test_a_batch_of_any_size_decodes_as_one_request_alone(worker: str, requests:
     shape = LoadShape(requests=requests, vocabulary=40, turns=0, max_new=10, aborted=0)
     found = judge(worker, variant, max_running_requests=64).run(shape, seed=requests)
     assert (found.wrong, found.near_ties) == ((), 0)
+
+
+@pytest.mark.parametrize("variant", ["overlap", "all at once"])
+@pytest.mark.parametrize("worker", WORKERS)
+def test_trained_models_of_a_real_vocabulary_decode_as_the_oracle_does(worker: str, variant: str) -> None:
+    shape = LoadShape(requests=6, vocabulary=VOCAB_SIZE - 8, max_prompt=24)
+    found = Judge(build(Setup(worker, variant, models="nano", max_context=48))).run(shape, seed=0)
+    assert found.wrong == ()
+    assert found.near_ties <= 1
+    assert worker == "plain" or found.emitted > found.verifies
 
 
 def test_the_judge_finds_what_a_lost_cache_entry_does_to_the_text() -> None:

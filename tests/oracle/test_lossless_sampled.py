@@ -3,7 +3,7 @@
 What holds of single texts. Plain decoding and EAGLE's tree draw each token by its place: the text of a seed is the same
 whatever the batch, the order, the loop, and the retractions. A chain of drafts, DFLASH's block too, is accepted or
 rejected from its anchor on: the text is the same as long as the anchors are. Batch, order and loop do not move them. A
-retraction does, since the prefill that follows it draws one token by itself: another text then, of the same distribution.
+retraction does, since the prefill that follows it draws one token by itself: another text, of the same distribution.
 """
 
 from collections.abc import Sequence
@@ -22,7 +22,7 @@ from refimpl.lessons.lossless.oracle import next_logits
 from refimpl.lessons.lossless.play import play
 from refimpl.lessons.lossless.setups import VARIANTS, WORKERS, Built, Setup, build, oracle_target
 from refimpl.model.acceptance import verify_chain
-from refimpl.model.sampling import SamplingMode
+from refimpl.model.sampling import SamplingMode, probabilities
 from tests.oracle.chi_square import chi_square
 
 MIXED = LoadShape(requests=10, vocabulary=40, aborted=0.0, sampled=0.8)
@@ -123,9 +123,10 @@ def test_sampled_texts_are_distributed_as_the_exact_joint_of_the_target(worker: 
     assert likelihood(built) > LIKELY
 
 
-def test_a_worker_that_takes_its_draws_for_certain_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    def wrong_q(draft_tokens: torch.Tensor, q: torch.Tensor | None, *rest: Any) -> Any:
-        return verify_chain(draft_tokens, None, *rest)
+def test_a_worker_that_says_its_drafts_were_drawn_from_the_target_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    def wrong_q(draft_tokens: torch.Tensor, q: torch.Tensor, logits: torch.Tensor, *rest: Any) -> Any:
+        _, tensors, mode = rest
+        return verify_chain(draft_tokens, probabilities(logits[:, :-1], tensors, mode), logits, *rest)
 
     monkeypatch.setattr(target_module, "verify_chain", wrong_q)
     built = build(Setup("dflash", max_running_requests=BATCH), (SamplingMode.FILTERED,))

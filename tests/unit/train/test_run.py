@@ -147,7 +147,7 @@ ABOUT = {"machine": {"device": "a GPU", "driver": "1", "torch": "2", "date": "20
 def test_every_figure_of_the_card_comes_from_the_report(tmp_path):
     reported(tmp_path)
     harvest.keep(tmp_path / "corpus", tmp_path / "work", tmp_path / "out", ABOUT)
-    report = json.loads((tmp_path / "out" / harvest.REPORT).read_text())
+    report = figures.merged([json.loads((tmp_path / "out" / harvest.REPORT).read_text())])
     words = card.text(report)
     for figure in (
         "| EAGLE-3 head | 7 | 0.70 | code | 2.25 | 4 | 0.62 | 0.50 |",
@@ -165,7 +165,18 @@ def test_a_report_without_a_target_has_no_card(tmp_path):
         file.unlink()
     harvest.keep(tmp_path / "corpus", tmp_path / "work", tmp_path / "out", ABOUT)
     with pytest.raises(ValueError, match="no target"):
-        card.text(json.loads((tmp_path / "out" / harvest.REPORT).read_text()))
+        card.text(figures.merged([json.loads((tmp_path / "out" / harvest.REPORT).read_text())]))
+
+
+def test_a_later_run_replaces_what_it_did_again_and_keeps_what_it_did_not():
+    history = {"parameters": 10, "steps": 5, "tokens": 50, "seconds": 1.0, "loss": 2.5}
+    first = {**ABOUT, "jobs": {"nano-target": history, "small-target": history}}
+    second = {**ABOUT, "jobs": {"small-target": {**history, "steps": 7, "resumed": True}}}
+    both = figures.merged([first, second])
+    assert both["jobs"]["nano-target"]["steps"] == 5
+    assert both["jobs"]["small-target"]["steps"] == 7
+    trained = [(row["size"], row["run"], row["began"]) for run in both["runs"] for row in run["models"]]
+    assert trained == [("nano", 1, "anew"), ("small", 1, "anew"), ("small", 2, "run before")]
 
 
 def test_weights_are_packed_in_few_files_and_come_out_where_they_were(tmp_path):

@@ -1,0 +1,116 @@
+"""What cannot be served is refused in one sentence, before anything of it was started; the engine works afterwards."""
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from refimpl.engine import Engine, EngineError, FinishReason
+from refimpl.lessons.lossless.play import check_idle_blocking
+from refimpl.model.registry import WEIGHTS
+
+SIZES = {"max_running_requests": 2, "max_context": 32}
+PROMPT = [5, 6, 7]
+
+
+@pytest.fixture(scope="module")
+def engine() -> Engine:
+    torch.set_num_threads(1)
+    return Engine("nano", "dflash", "sim", **SIZES)
+
+
+@pytest.fixture
+def wanted(engine: Engine) -> list[int]:
+    return engine.generate(PROMPT, max_new_tokens=6)[0].token_ids
+
+
+def refusal(call: Callable[[], object]) -> str:
+    with pytest.raises(EngineError) as raised:
+        call()
+    words = str(raised.value)
+    assert "\n" not in words
+    return words
+
+
+@pytest.mark.parametrize(
+    ("prompts", "params", "words"),
+    [
+        ([[1] * 40], {}, "prompt 0 has 40 tokens"),
+        ([PROMPT, [1] * 32], {}, "prompt 1 has 32 tokens"),
+        ([], {}, "no prompts"),
+        ([PROMPT, []], {}, "prompt 1 has no tokens"),
+        ([[1, 2, 4096]], {}, "prompt 0 holds 4096"),
+        ([[1, -2]], {}, "prompt 0 holds -2"),
+        ([PROMPT], {"temperature": -1.0}, "temperature=-1.0"),
+        ([PROMPT], {"temperature": float("nan")}, "temperature=nan"),
+        ([PROMPT], {"top_p": 0.0}, "top_p=0.0"),
+        ([PROMPT], {"top_k": -1}, "top_k=-1"),
+        ([PROMPT], {"max_new_tokens": 0}, "max_new_tokens=0"),
+        ([PROMPT], {"seed": -1}, "seed=-1"),
+        ([PROMPT], {"beams": 4}, "unknown parameter 'beams'"),
+    ],
+)
+def test_a_bad_request_is_refused_and_the_engine_works_afterwards(
+    engine: Engine, wanted: list[int], prompts: Any, params: dict[str, Any], words: str
+) -> None:
+    assert words in refusal(lambda: engine.generate(prompts, **params))
+    assert words in refusal(lambda: engine.stream(prompts, **params))
+    check_idle_blocking(engine.scheduler)
+    assert engine.generate(PROMPT, max_new_tokens=6)[0].token_ids == wanted
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"draft": "medusa"}, "unknown draft 'medusa'"),
+        ({"target": "huge"}, "unknown target 'huge'"),
+        ({"device": "tpu"}, "device 'tpu' is not known"),
+        ({"max_running_requests": 0}, "max_running_requests=0"),
+        ({"max_context": 0}, "max_context=0"),
+        ({"max_context": 10_000}, "max_context=10000"),
+        ({"num_slots": 9}, "num_slots=9"),
+        ({"num_slots": -1}, "num_slots=-1"),
+        ({"page_size": 16}, "unknown option 'page_size'"),
+    ],
+)
+def test_an_engine_that_cannot_be_is_refused(options: dict[str, Any], words: str) -> None:
+    assert words in refusal(
+        lambda: Engine(**{"target": "nano", "draft": "dflash", "device": "sim", **SIZES, **options})
+    )
+
+
+@pytest.mark.parametrize("spoil", ["cut short", "of another model", "missing"])
+def test_weights_that_do_not_fit_are_refused(spoil: str, tmp_path: Path) -> None:
+    weights = tmp_path / "weights"
+    (weights / "nano").mkdir(parents=True)
+    for file in [WEIGHTS / "tokenizer.json", *(WEIGHTS / "nano").iterdir()]:
+        shutil.copy(file, weights / file.relative_to(WEIGHTS))
+    draft = weights / "nano" / "dflash.safetensors"
+    if spoil == "cut short":
+        draft.write_bytes(draft.read_bytes()[:1000])
+    elif spoil == "of another model":
+        shutil.copy(weights / "nano" / "eagle.safetensors", draft)
+    else:
+        draft.unlink()
+    assert "dflash.safetensors" in refusal(lambda: Engine("nano", "dflash", "sim", weights=weights, **SIZES))
+
+
+def test_more_text_than_slots_waits_or_ends_and_never_stops_the_engine(wanted: list[int]) -> None:
+    few = Engine("nano", "dflash", "sim", **SIZES, num_slots=40)
+    found = few.generate([PROMPT] * 5, max_new_tokens=100, ignore_eos=True)
+    assert {completion.finish_reason for completion in found} == {FinishReason.LENGTH}
+    room = 40 - few.scheduler.memory.reserve - len(PROMPT)
+    assert [len(completion.token_ids) for completion in found] == [min(room, 32 - len(PROMPT))] * 5
+    check_idle_blocking(few.scheduler)
+    assert few.generate(PROMPT, max_new_tokens=6)[0].token_ids == wanted
+
+
+def test_a_stream_that_is_left_early_gives_everything_back(engine: Engine, wanted: list[int]) -> None:
+    pieces = engine.stream([PROMPT, [9, 8]], max_new_tokens=20, ignore_eos=True)
+    next(pieces)
+    pieces.close()  # type: ignore[attr-defined]
+    check_idle_blocking(engine.scheduler)
+    assert engine.generate(PROMPT, max_new_tokens=6)[0].token_ids == wanted
