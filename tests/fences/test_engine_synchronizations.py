@@ -64,9 +64,13 @@ ONE_WAIT = [name for name, variant in VARIANTS.items() if not variant.options.ge
 
 
 @pytest.mark.parametrize(
-    ("variant", "temperature"), [*((name, 0.0) for name in ONE_WAIT), ("overlap", 1.0), ("normal", 1.0)]
+    ("worker", "variant", "temperature"),
+    [
+        *(("plain", name, 0.0) for name in ONE_WAIT),
+        *((worker, "overlap", 0.0) for worker in WORKERS if worker != "plain"),
+        *((worker, "overlap", 1.0) for worker in WORKERS),
+    ],
 )
-@pytest.mark.parametrize("worker", WORKERS)
 def test_the_host_waits_for_copy_done_once_a_turn_and_for_nothing_else(
     worker: str, variant: str, temperature: float
 ) -> None:

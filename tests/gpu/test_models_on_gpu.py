@@ -9,7 +9,7 @@ import torch
 
 from refimpl.lessons.peers.transformers_models import dflash_to_transformers, target_to_transformers
 from refimpl.model.attention import PagedAttention, PagedMetadata
-from refimpl.model.config import ModelConfig
+from refimpl.model.config import LayerConfig, ModelConfig
 from refimpl.model.dflash import DFlash
 from refimpl.model.eagle import Eagle3
 from refimpl.model.mtp import MultiLayerEagle
@@ -61,7 +61,7 @@ def attention(pool: Pool, to: str, full: PagedMetadata, window: int | None, laye
     return PagedAttention(pool.k, pool.v, moved(full, to), sliding, layers)
 
 
-def pool_on(to: str, layers: int, config: ModelConfig) -> Pool:
+def pool_on(to: str, layers: int, config: LayerConfig) -> Pool:
     pool = Pool.of(layers, len(LENGTHS), config.num_key_value_heads, config.head_dim)
     return Pool([k.to(to) for k in pool.k], [v.to(to) for v in pool.v], pool.page_table)
 
@@ -95,7 +95,7 @@ def drafted(kind: str, target: Qwen3, to: str) -> torch.Tensor:
     for name, parameter in made.named_parameters():
         draft.get_parameter(name).copy_(parameter * (2.0 if parameter.dim() > 1 else 1.0))
     layers = {"eagle": 1, "mtp": 3, "dflash": 3}[kind]
-    pool, total = pool_on(to, layers, target.config), sum(LENGTHS)
+    pool, total = pool_on(to, layers, config), sum(LENGTHS)
     generator = torch.Generator().manual_seed(6)
     features = torch.randn(total, 3 * target.config.hidden_size, generator=generator).to(to)
     ids = torch.randint(0, 4096, (total,), generator=generator).to(to)

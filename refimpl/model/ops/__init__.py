@@ -147,9 +147,10 @@ def qk_norm_rope_store(
     Returns:
         q [T, heads, hd].
     Raises:
-        ValueError: Not one slot for each token.
+        ValueError: Not one slot for each token, or a cache of other heads.
     """
     _a_slot_each("qk_norm_rope_store", qkv, slots)
+    _as_wide("qk_norm_rope_store", kv_heads, k_cache, v_cache)
     out: Tensor = _version(qkv, q_weight, k_weight).qk_norm_rope_store(
         qkv, q_weight, k_weight, cos_sin, positions, heads, kv_heads, eps, k_cache, v_cache, slots
     )
@@ -180,9 +181,10 @@ def store_kv(k: Tensor, v: Tensor, k_cache: Tensor, v_cache: Tensor, slots: Tens
         v_cache: [num_slots, kv_heads, hd], written at `slots`.
         slots: [T]; rows that name one slot twice (padding, slot 0) leave either.
     Raises:
-        ValueError: Not one slot for each token.
+        ValueError: Not one slot for each token, or a cache of other heads.
     """
     _a_slot_each("store_kv", k, slots)
+    _as_wide("store_kv", k.shape[-2], k_cache, v_cache)
     _version(k, v).store_kv(k, v, k_cache, v_cache, slots)
 
 
@@ -296,6 +298,15 @@ def assign_rows(req_to_token: Tensor, rows: Tensor, starts: Tensor, lens: Tensor
             "give one for each request"
         )
     _version(req_to_token).assign_rows(req_to_token, rows, starts, lens, slots, max_len)
+
+
+def _as_wide(name: str, kv_heads: int, *caches: Tensor) -> None:
+    """A kernel trusts its sizes: with other heads it would write into the slots beside."""
+    for entries in caches:
+        if entries.shape[-2] != kv_heads:
+            raise ValueError(
+                f"{name}: keys of {kv_heads} heads into a cache of {entries.shape[-2]}: give it a cache of its own model"
+            )
 
 
 def _a_slot_each(op: str, tokens: Tensor, slots: Tensor) -> None:
