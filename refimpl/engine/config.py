@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from refimpl.engine.checks import check_flag, check_whole, shown
 from refimpl.engine.errors import EngineError
 from refimpl.fences import Fences
 
 DRAFTS = ("none", "eagle", "mtp", "dflash")
 MAX_BATCH = 1024
+COUNTS = ("max_running_requests", "max_context", "max_prefill_tokens", "draft_topk", "draft_tokens")
+OPTIONAL_COUNTS = ("num_slots", "num_swa_slots", "draft_steps")
+FLAGS = ("overlap", "plan_stream", "needs_cpu_seq_lens", "disable_consecutive_prefill_overlap")
 
 
 @dataclass(frozen=True)
@@ -50,15 +54,17 @@ class EngineConfig:
     fences: Fences = field(default_factory=Fences)
 
     def __post_init__(self) -> None:
-        if not 1 <= self.max_running_requests <= MAX_BATCH:
-            raise EngineError(f"max_running_requests={self.max_running_requests}: use 1 to {MAX_BATCH}")
-        for name in ("max_context", "max_prefill_tokens", "draft_topk", "draft_tokens"):
+        given = [name for name in OPTIONAL_COUNTS if getattr(self, name) is not None]
+        for name in (*COUNTS, *given):
+            check_whole(name, getattr(self, name))
             if getattr(self, name) < 1:
                 raise EngineError(f"{name}={getattr(self, name)}: use a positive number")
-        for name in ("num_slots", "num_swa_slots", "draft_steps"):
-            value = getattr(self, name)
-            if value is not None and value < 1:
-                raise EngineError(f"{name}={value}: use a positive number, or None for the default")
+        if self.max_running_requests > MAX_BATCH:
+            raise EngineError(f"max_running_requests={self.max_running_requests}: use 1 to {MAX_BATCH}")
+        for name in FLAGS:
+            check_flag(name, getattr(self, name))
+        if not isinstance(self.fences, Fences):
+            raise EngineError(f"fences={shown(self.fences)}: use refimpl.fences.Fences")
 
     @property
     def batch_sizes(self) -> tuple[int, ...]:

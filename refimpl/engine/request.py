@@ -6,6 +6,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from refimpl.engine.checks import check_flag, check_number, check_whole
 from refimpl.engine.errors import EngineError
 
 TEMPERATURES = 1e-4, 1e4
@@ -39,6 +40,11 @@ class SamplingParams:
     ignore_eos: bool = False
 
     def __post_init__(self) -> None:
+        for name in ("temperature", "top_p"):
+            check_number(name, getattr(self, name))
+        for name in ("top_k", "max_new_tokens", "seed"):
+            check_whole(name, getattr(self, name))
+        check_flag("ignore_eos", self.ignore_eos)
         low, high = TEMPERATURES
         if not (self.temperature == 0 or low <= self.temperature <= high):
             raise EngineError(f"temperature={self.temperature}: use 0 (greedy), or {low:g} to {high:g}")

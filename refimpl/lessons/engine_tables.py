@@ -84,7 +84,7 @@ def table(name: str, folder: Path = results.FOLDER) -> Table | Missing:
 
 
 def _models(of: Result) -> Table:
-    """Parameters: a row for each size, a column for each model."""
+    """Parameters: a row for each size, a column for each model; of models trained again, those of the last run."""
     found = {(row["size"], row["model"]): f"{row['parameters']:,}" for row in _rows(of, "models")}
     models = list(dict.fromkeys(model for _, model in found))
     sizes = dict.fromkeys(size for size, _ in found)
@@ -216,7 +216,8 @@ def _rows(of: Result, part: str) -> Sequence[Row]:
 
 def _table(of: Result, heads: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> Table:
     driver = f"driver {of.driver}, " if of.driver else ""
-    origin = f"Measured on {of.device} ({driver}torch {of.torch}), {of.date}"
+    verb = "Measured" if of.driver else "Ran"
+    origin = f"{verb} on {of.device} ({driver}torch {of.torch}), {of.date}"
     return Table(heads, tuple(rows), origin, of.command)
 
 

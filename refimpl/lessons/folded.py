@@ -35,11 +35,12 @@ PART_OF = {
     "alloc": "prepare_for_decode",
     "upload": "prepare_for_decode",
     "_assign": "prepare_for_decode",
+    "assign_rows": "prepare_for_decode",
     "load_rows": LOAD,
     "process_batch_result_blocking": "process_batch_result",
 }
 """What a function is drawn as; others go by their own names."""
-EVENT_OF = {"publish": "publish_ready", "execute": "read_done", "copy_to_cpu": "copy_done"}
+EVENT_OF = {"publish": "publish_ready", "execute": "read_done", COPY: "copy_done"}
 """What an event is called, by the function that records it."""
 BUFFER_OF = {"resolve_seq_lens": "seq_lens", ASIDE: "results", COPY: "results_cpu"}
 """What memory without a name is called, by the op that writes it."""

@@ -55,7 +55,7 @@ SMALL = Amounts(
     accept_prompts=64,
     accept_tokens=160,
     peers=True,
-    rounds=3,
+    rounds=2,
 )
 
 LARGE = Amounts(
@@ -72,7 +72,7 @@ LARGE = Amounts(
     accept_prompts=0,
     accept_tokens=0,
     peers=True,
-    rounds=3,
+    rounds=2,
 )
 
 SIMULATED = Amounts(

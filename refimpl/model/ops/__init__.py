@@ -305,7 +305,7 @@ def _as_wide(name: str, kv_heads: int, *caches: Tensor) -> None:
     for entries in caches:
         if entries.shape[-2] != kv_heads:
             raise ValueError(
-                f"{name}: keys of {kv_heads} heads into a cache of {entries.shape[-2]}: give it a cache of its own model"
+                f"{name}: keys of {kv_heads} heads into a cache of {entries.shape[-2]}: give the model's own cache"
             )
 
 
