@@ -124,7 +124,9 @@ def _save(args: argparse.Namespace, data: dict[str, Any]) -> None:
     from refimpl.lessons import provenance, results
 
     machine = provenance.this_machine()
-    words = f"{COMMAND} --seeds {args.seeds} --models {args.models} --dtype {args.dtype}"
+    # Where it ran by default is said too: the same words on another machine would choose another device.
+    options = {"device": machine.kind} | {name: getattr(args, name) for name in ("workers", "seeds", "models", "dtype")}
+    words = " ".join([COMMAND, *(f"--{name} {value}" for name, value in options.items())])
     file = results.write(
         args.save, data, command=words, device=machine.device, driver=machine.driver, torch=machine.torch
     )

@@ -4,7 +4,9 @@ import argparse
 import json
 import tempfile
 import time
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from refimpl.program.errors import UserError
 
@@ -35,7 +37,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="corpus: that of weights to be trained further (default: a new one)",
     )
     parser.add_argument("--corpus", type=Path, default=CORPUS, metavar="DIR", help="token files (default: %(default)s)")
-    parser.add_argument("--out", type=Path, metavar="DIR", help="run, install, card: what a run leaves")
+    parser.add_argument(
+        "--out",
+        type=Path,
+        metavar="DIR",
+        help="run, install, card: what a run leaves (card: without it, the one that results/ has)",
+    )
     parser.add_argument("--work", type=Path, metavar="DIR", help="run, job: weights, shards, logs (default: temporary)")
     parser.add_argument("--device", choices=("cuda", "cpu"), default="cuda", help="run, job (default: %(default)s)")
     parser.add_argument("--seconds", type=float, default=560.0, help="run: for everything (default: %(default)g)")
@@ -145,22 +152,25 @@ def _card(args: argparse.Namespace) -> int:
     from refimpl.model.weights_io import replace_file
     from refimpl.train import card, figures
 
-    file = _given(args, "out") / "training.json"
-    files = [*(folder / "training.json" for folder in args.before or ()), file]
-    report = figures.merged([json.loads(each.read_text(encoding="utf-8")) for each in files])
-    try:
-        words = card.text(report)
-    except ValueError as error:
-        raise UserError(f"{file}: {error}") from error
-    jobs = report["jobs"]
-    trained = [row for run in report["runs"] for row in run["models"]]
-    rows = {"models": trained, "losses": figures.losses(jobs), "acceptance": figures.acceptance(jobs)}
-    origin = {key: report["machine"][key] for key in ("device", "driver", "torch")}
-    command = f"python -m refimpl train run --seconds {report['seconds']:g}"
-    print(results.write("training", {**rows, "corpus": report["corpus"]}, command=command, **origin))
-    replace_file(WEIGHTS / "MODEL_CARD.md", words.encode())
+    if args.out is not None:
+        reports = [json.loads((folder / "training.json").read_text()) for folder in [*(args.before or ()), args.out]]
+        try:
+            found = figures.results(reports)
+        except ValueError as error:
+            raise UserError(f"{args.out}: {error}") from error
+        origin = {key: reports[-1]["machine"][key] for key in ("device", "driver", "torch")}
+        print(results.write("training", found, command=_command(found), **origin))
+    replace_file(WEIGHTS / "MODEL_CARD.md", card.text(results.load("training").data).encode())
     print(WEIGHTS / "MODEL_CARD.md")
     return 0
+
+
+def _command(found: Mapping[str, Any]) -> str:
+    """The last run's, as far as its report tells."""
+    run, models = found["runs"][-1], [row for row in found["models"] if row["run"] == found["runs"][-1]["run"]]
+    words = f"python -m refimpl train run --seconds {run['seconds']:g}"
+    words += "".join(f" --size {size}" for size in dict.fromkeys(row["size"] for row in models))
+    return f"{words} --resume WEIGHTS" if any(row["began"] != "anew" for row in models) else words
 
 
 def _given(args: argparse.Namespace, name: str) -> Path:

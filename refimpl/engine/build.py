@@ -105,6 +105,11 @@ def _pools(target: Qwen3, config: EngineConfig, reserve: int, device: str, strea
 
 def _check_context(model: ModelConfig, config: EngineConfig, reserve: int) -> None:
     positions = config.max_context + reserve
+    if reserve >= model.max_position_embeddings:
+        raise EngineError(
+            f"a request takes {reserve} tokens ahead of its text, and the target has {model.max_position_embeddings} "
+            "positions: use a smaller draft_topk, draft_tokens or draft_steps"
+        )
     if positions > model.max_position_embeddings:
         raise EngineError(
             f"max_context={config.max_context} and {reserve} tokens ahead are more than the target's "

@@ -10,6 +10,8 @@ from refimpl.fences import Fences
 
 DRAFTS = ("none", "eagle", "mtp", "dflash")
 MAX_BATCH = 1024
+MOST_TOKENS = 2**31
+"""Slots and positions travel as int32."""
 COUNTS = ("max_running_requests", "max_context", "max_prefill_tokens", "draft_topk", "draft_tokens")
 OPTIONAL_COUNTS = ("num_slots", "num_swa_slots", "draft_steps")
 FLAGS = ("overlap", "plan_stream", "needs_cpu_seq_lens", "disable_consecutive_prefill_overlap")
@@ -57,10 +59,10 @@ class EngineConfig:
         given = [name for name in OPTIONAL_COUNTS if getattr(self, name) is not None]
         for name in (*COUNTS, *given):
             check_whole(name, getattr(self, name))
-            if getattr(self, name) < 1:
-                raise EngineError(f"{name}={getattr(self, name)}: use a positive number")
+            if not 1 <= getattr(self, name) < MOST_TOKENS:
+                raise EngineError(f"{name}={shown(getattr(self, name))}: use a positive number below {MOST_TOKENS}")
         if self.max_running_requests > MAX_BATCH:
-            raise EngineError(f"max_running_requests={self.max_running_requests}: use 1 to {MAX_BATCH}")
+            raise EngineError(f"max_running_requests={shown(self.max_running_requests)}: use 1 to {MAX_BATCH}")
         for name in FLAGS:
             check_flag(name, getattr(self, name))
         if not isinstance(self.fences, Fences):

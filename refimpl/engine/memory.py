@@ -119,6 +119,11 @@ class CacheMemory:
         self.req_to_token_pool.free(req.row)
         req.req_pool_idx, req.kv_allocated_len, req.kv_committed_len, req.swa_evicted_len = None, 0, 0, 0
 
+    def clear(self) -> None:
+        """Takes back every row and every slot, whoever had them; on ``schedule_stream``, with nothing in flight."""
+        self.req_to_token_pool.clear()
+        self.allocator.clear()
+
     def maybe_evict_swa(self, req: Req) -> None:
         """Frees the sliding layers' slots of tokens that no later query sees.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence, Set
-from operator import index as whole
+from numbers import Integral
 from typing import Any
 
 from refimpl.engine.checks import shown
@@ -51,10 +51,10 @@ def _tokens(name: str, prompt: object, tokenizer: Tokenizer, vocab_size: int) ->
     ids = _items(name, prompt)
     if not ids:
         raise EngineError(f"{name} has no tokens: give at least one")
-    wrong = next((token for token in ids if not (_is_token(token) and 0 <= token < vocab_size)), None)
-    if wrong is not None or None in ids:
-        raise EngineError(f"{name} holds {shown(wrong)}, which is no token: use 0 to {vocab_size - 1}")
-    return [whole(token) for token in ids]
+    wrong = [token for token in ids if not (_is_token(token) and 0 <= token < vocab_size)]
+    if wrong:
+        raise EngineError(f"{name} holds {shown(wrong[0])}, which is no token: use 0 to {vocab_size - 1}")
+    return [int(token) for token in ids]
 
 
 def _encoded(name: str, text: str, tokenizer: Tokenizer) -> list[int]:
@@ -74,4 +74,4 @@ def _items(name: str, value: object) -> list[Any]:
 
 def _is_token(value: object) -> bool:
     """Whether this is a whole number; Python's True is one, but nobody's token."""
-    return hasattr(value, "__index__") and not isinstance(value, bool)
+    return isinstance(value, Integral) and not isinstance(value, bool)

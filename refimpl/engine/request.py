@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from refimpl.engine.checks import check_flag, check_number, check_whole
+from refimpl.engine.checks import check_flag, check_number, check_whole, shown
 from refimpl.engine.errors import EngineError
 
 TEMPERATURES = 1e-4, 1e4
@@ -47,15 +47,15 @@ class SamplingParams:
         check_flag("ignore_eos", self.ignore_eos)
         low, high = TEMPERATURES
         if not (self.temperature == 0 or low <= self.temperature <= high):
-            raise EngineError(f"temperature={self.temperature}: use 0 (greedy), or {low:g} to {high:g}")
+            raise EngineError(f"temperature={shown(self.temperature)}: use 0 (greedy), or {low:g} to {high:g}")
         if not 0 <= self.top_k < TOP_KS:
-            raise EngineError(f"top_k={self.top_k}: use 0 (all tokens) or how many to choose among")
+            raise EngineError(f"top_k={shown(self.top_k)}: use 0 (all tokens) or how many to choose among")
         if not 0 < self.top_p <= 1:
-            raise EngineError(f"top_p={self.top_p}: use a number above 0, up to 1")
+            raise EngineError(f"top_p={shown(self.top_p)}: use a number above 0, up to 1")
         if self.max_new_tokens < 1:
-            raise EngineError(f"max_new_tokens={self.max_new_tokens}: ask for at least one token")
+            raise EngineError(f"max_new_tokens={shown(self.max_new_tokens)}: ask for at least one token")
         if not 0 <= self.seed < SEEDS:
-            raise EngineError(f"seed={self.seed}: use 0 to {SEEDS - 1}")
+            raise EngineError(f"seed={shown(self.seed)}: use 0 to {SEEDS - 1}")
 
     @property
     def greedy(self) -> bool:

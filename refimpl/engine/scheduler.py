@@ -16,6 +16,7 @@ from typing import Any
 
 import torch
 
+from refimpl import device as devices
 from refimpl.engine.batch import LaunchedBatch, ScheduleBatch
 from refimpl.engine.config import EngineConfig
 from refimpl.engine.forward_batch import ForwardBatch, ForwardResult
@@ -64,7 +65,7 @@ class Scheduler:
         self.schedule_stream, self.forward_stream = streams.schedule_stream, streams.forward_stream
         self.results = ResultRing(device, streams, config.max_running_requests, worker.block + 1)
         # Each of a step's uploads has room in it: prompts with their positions, and rows and columns of new slots.
-        most = max(config.max_prefill_tokens, config.max_context)
+        most = max(min(config.max_prefill_tokens, config.max_running_requests * config.max_context), config.max_context)
         rows = 2 * memory.reserve + 8
         self.ints = Staging(device, torch.int64, 4 * most + rows * (config.max_running_requests + 1))
         self.floats = Staging(device, torch.float32, 2 * config.max_running_requests)
@@ -172,6 +173,24 @@ class Scheduler:
         self.inbox = deque(r for r in self.inbox if r is not req)
         self.waiting_queue = deque(r for r in self.waiting_queue if r is not req)
         self.outputs.ended(req)
+
+    def start_over_blocking(self) -> None:
+        """Forgets every request and takes all memory back: after an error within a turn, whatever was done of it.
+
+        Order:
+            The host blocks until the device is idle, so nothing in flight uses what is handed out next.
+        """
+        devices.get(self.device).synchronize()
+        self.inbox.clear()
+        self.waiting_queue.clear()
+        self.result_queue.clear()
+        self.running_batch, self.last_batch = ScheduleBatch(ForwardMode.DECODE, []), None
+        self.worker.last_shared_read_runner.shared_read_done_event = None
+        self.outputs.take()
+        self.ints.next_step()
+        self.floats.next_step()
+        with self._turn():
+            self.memory.clear()
 
     # Batches
 

@@ -3,8 +3,6 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from refimpl.train import figures
-
 NAMES = {
     "target": "target",
     "eagle": "EAGLE-3 head",
@@ -14,7 +12,8 @@ NAMES = {
 
 _HEAD = """# Model card: the targets and drafts of this folder
 
-This file is made by `python -m refimpl train card` from the reports of the runs that made the weights. Do not edit it.
+This file is made by `python -m refimpl train card` from the reports of the runs that made the weights, which are
+also in `results/training.json`. Do not edit it.
 
 {runs}
 **What they are for.** They make speculative decoding measurable: targets small enough to ship, with drafts that were
@@ -24,8 +23,9 @@ not run.
 **How they were made.** A byte-level BPE of {vocab_size:,} ids. A target learns the next token of the corpus. Small
 models that always take the likeliest token soon loop, so late in its training it also reads its own greedy text:
 what is new there is learned, what repeats itself is unlearned, no further than needed (unlikelihood training,
-arXiv 1908.04319). That makes it surer of itself, and its loss over held-out text higher. Runs before the last one
-learned none of their own text, and unlearned repetition at full strength. The weights, rounded to bf16, are *the*
+arXiv 1908.04319). That makes it surer of itself, and its loss over held-out text higher. Targets of runs before the
+last one learned none of their own text, unlearned repetition at full strength, and had no text of transformers. The
+weights, rounded to bf16, are *the*
 target. It then writes text, from prompts of the training split, at temperatures 0, 0.7 and 1.0. The drafts learn from
 the corpus until that text appears, and then mostly from it: the target's distribution, the token that followed, or a
 mixture of the two.
@@ -45,20 +45,11 @@ licences in the table; none of it is shipped but the tokenizer's vocabulary.
 """
 
 
-def text(report: Mapping[str, Any]) -> str:
-    """The card of what `figures.merged` made of the runs' reports.
-
-    Raises:
-        ValueError: the run trained no target, so there is nothing to describe.
-    """
-    jobs, corpus, runs = report["jobs"], report["corpus"], report["runs"]
-    sizes = list(dict.fromkeys(row["size"] for row in figures.losses(jobs)))
-    if not sizes:
-        raise ValueError("the report tells of no target: take that of a run that trained one")
-    numbered = [{"run": number, **run} for number, run in enumerate(runs, 1)]
-    head = _HEAD.format(runs=table(numbered, _RUNS), vocab_size=corpus["vocab_size"])
-    trained = [row for run in runs for row in run["models"]]
-    return "\n".join([head, _data(corpus), *(_size(size, jobs, trained) for size in sizes), _LICENCE])
+def text(results: Mapping[str, Any]) -> str:
+    """The card of what `figures.results` found, which is `results/training.json`."""
+    sizes = list(dict.fromkeys(row["size"] for row in results["losses"]))
+    head = _HEAD.format(runs=table(results["runs"], _RUNS), vocab_size=results["corpus"]["vocab_size"])
+    return "\n".join([head, _data(results["corpus"]), *(_size(size, results) for size in sizes), _LICENCE])
 
 
 def table(rows: Sequence[Mapping[str, Any]], columns: Mapping[str, str]) -> str:
@@ -97,9 +88,9 @@ def _data(corpus: Mapping[str, Any]) -> str:
     )
 
 
-def _size(size: str, jobs: Mapping[str, Any], models: Sequence[Mapping[str, Any]]) -> str:
-    def mine(rows: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-        return [row for row in rows if row["size"] == size]
+def _size(size: str, results: Mapping[str, Any]) -> str:
+    def mine(name: str) -> list[Mapping[str, Any]]:
+        return [row for row in results[name] if row["size"] == size]
 
     trained = {
         "model": "model",
@@ -109,12 +100,11 @@ def _size(size: str, jobs: Mapping[str, Any], models: Sequence[Mapping[str, Any]
         "steps": "steps",
         "tokens": "tokens seen",
     }
-    parts = [f"## {size}\n", table(mine(models), {**trained, "seconds": "seconds", "loss": "last loss"})]
-    if (written := jobs.get(f"{size}-selfgen")) is not None:
-        parts.append(f"The target wrote {written['tokens']:,} tokens for its drafts.\n")
+    parts = [f"## {size}\n", table(mine("models"), {**trained, "seconds": "seconds", "loss": "last loss"})]
+    parts += [f"The target wrote {row['tokens']:,} tokens for its drafts.\n" for row in mine("written")]
     losses = {"text": "held-out text", "nats_per_token": "nats a token", "bits_per_byte": "bits a byte"}
-    parts.append(table(mine(figures.losses(jobs)), losses))
-    if measured := mine(figures.acceptance(jobs)):
+    parts.append(table(mine("losses"), losses))
+    if measured := mine("acceptance"):
         columns = {"draft": "draft", "drafts": "drafts", "temperature": "temperature", "text": "text"}
         columns |= {"accept_len": "tokens a verify", "verifies": "verifies"}
         columns |= {"unique_8grams": "unique", "unique_8grams_among_all": "among all"}

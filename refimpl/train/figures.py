@@ -7,21 +7,32 @@ SIZES = ("nano", "small")
 KINDS = ("eagle", "mtp", "dflash")
 
 
-def merged(reports: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def results(reports: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """What is true of the weights after several runs, each of which went on from the one before.
 
     Args:
         reports: the runs' `training.json`, oldest first.
 
     Returns:
-        The last report, with `jobs` that the last run did not do from the ones before; and `runs`, what each did.
+        `runs`, `models` (how each run trained each), and of the weights as they are now `losses`, `acceptance`,
+        `written` (tokens that each target wrote for its drafts), and the `corpus` of the last run.
+
+    Raises:
+        ValueError: no run trained a target.
     """
-    runs = [
-        {**report["machine"], "seconds": report["seconds"], "models": models(report["jobs"], number)}
-        for number, report in enumerate(reports, 1)
-    ]
     jobs = {name: job for report in reports for name, job in report["jobs"].items()}
-    return {**reports[-1], "jobs": jobs, "runs": runs}
+    numbered = list(enumerate(reports, 1))
+    written = [(size, jobs[f"{size}-selfgen"]) for size in SIZES if f"{size}-selfgen" in jobs]
+    if not losses(jobs):
+        raise ValueError("no target was trained: give the report of a run that trained one")
+    return {
+        "runs": [{"run": number, **report["machine"], "seconds": report["seconds"]} for number, report in numbered],
+        "models": [row for number, report in numbered for row in models(report["jobs"], number)],
+        "losses": losses(jobs),
+        "acceptance": acceptance(jobs),
+        "written": [{"size": size, "tokens": report["tokens"]} for size, report in written],
+        "corpus": reports[-1]["corpus"],
+    }
 
 
 def models(jobs: Mapping[str, Any], run: int) -> list[dict[str, Any]]:

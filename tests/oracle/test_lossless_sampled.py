@@ -31,7 +31,7 @@ BY_PLACE = ("plain", "eagle-tree")
 CONTROL, SLIDING_CONTROL = "normal", "sliding window"
 COMPARED = [
     *(("plain", name) for name, variant in VARIANTS.items() if variant.slots_for is None and name != CONTROL),
-    *((worker, name) for worker in WORKERS if worker != "plain" for name in ("overlap", "plan stream")),
+    *((worker, "overlap") for worker in WORKERS if worker != "plain"),
 ]
 
 
@@ -48,40 +48,41 @@ def texts(built: Built, load: Sequence[Arrival], seed: int | None = None) -> lis
         return [req.output_ids for req in play(built.scheduler, load).reqs]
 
 
-def alone(worker: str, load: Sequence[Arrival], control: str = CONTROL) -> list[list[int]]:
+@cache
+def alone(worker: str, load: tuple[Arrival, ...], control: str = CONTROL) -> list[list[int]]:
     """The outputs of requests that run one at a time."""
     return [texts(engine(worker, control), [Arrival(0, one.prompt_ids, one.params)])[0] for one in load]
 
 
 @pytest.mark.parametrize(("worker", "variant"), COMPARED)
 def test_the_text_of_a_seed_does_not_hang_on_batch_loop_or_order(worker: str, variant: str) -> None:
-    load = draw_load(MIXED, seed=3)
+    load = tuple(draw_load(MIXED, seed=3))
     wanted = alone(worker, load, SLIDING_CONTROL if variant == SLIDING_CONTROL else CONTROL)
     assert len({tuple(text) for text in wanted}) > 5
-    for seed in (None, 0, 1, 2):
+    for seed in (0, 1, 2):
         assert texts(engine(worker, variant), load, seed) == wanted
 
 
 @pytest.mark.parametrize("worker", BY_PLACE)
 def test_where_draws_are_by_place_a_retraction_changes_no_text(worker: str) -> None:
-    load, built = draw_load(MIXED, seed=3), engine(worker, "few slots")
+    load, built = tuple(draw_load(MIXED, seed=3)), engine(worker, "few slots")
     before = built.scheduler.num_retracted
     assert texts(built, load) == alone(worker, load)
     assert built.scheduler.num_retracted > before
 
 
 def test_the_tree_writes_what_plain_decoding_writes() -> None:
-    load = draw_load(MIXED, seed=4)
+    load = tuple(draw_load(MIXED, seed=3))
     assert alone("eagle-tree", load) == alone("plain", load)
 
 
 def test_another_seed_writes_another_text() -> None:
     params = [SamplingParams(temperature=1.5, max_new_tokens=12, ignore_eos=True, seed=seed) for seed in range(4)]
-    assert len({tuple(text) for text in alone("plain", [Arrival(0, (3, 1), one) for one in params])}) == 4
+    assert len({tuple(text) for text in alone("plain", tuple(Arrival(0, (3, 1), one) for one in params))}) == 4
 
 
 PROMPT, TOKENS, TOP_K, TEMPERATURE = (3, 1, 4), 4, 3, 2.0
-DRAWS, BATCH = 3072, 64
+DRAWS, BATCH = 2048, 64
 LIKELY, UNLIKELY = 1e-3, 1e-9
 # A cell that is expected less often is counted with others of its kind, as the test of chi-square wants it.
 LEAST_EXPECTED = 5.0

@@ -100,6 +100,15 @@ class TokenToKVPoolAllocator:
         self.stack[self._height : self._height + n].copy_(slots)
         self._height += n
 
+    def clear(self) -> None:
+        """Makes every slot free, whoever had it; with nothing in flight that uses one.
+
+        Order: writes the stack on the current stream; the host does not block.
+        """
+        self._callers.check()
+        torch.arange(self.num_slots, 0, -1, out=self.stack)
+        self._height = self.num_slots
+
     def free_slots_blocking(self) -> list[int]:
         """The free slots, the next one last. For tests: it blocks the host until the current stream gets there."""
         return [int(slot) for slot in self.stack[: self._height].tolist()]

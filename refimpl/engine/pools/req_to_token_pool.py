@@ -44,7 +44,11 @@ class ReqToTokenPool:
         refuse_empty("ReqToTokenPool", rows=rows, max_context=max_context)
         self.rows, self.max_context = rows, max_context
         self.req_to_token = torch.zeros(rows + 1, max_context, dtype=torch.int32, device=device)
-        self._free = list(range(rows, 0, -1))
+        self.clear()
+
+    def clear(self) -> None:
+        """Makes every row free, whoever had it; the cells keep their values."""
+        self._free = list(range(self.rows, 0, -1))
         self._taken = set[int]()
 
     def available(self) -> int:

@@ -105,6 +105,15 @@ class SWATokenToKVPoolAllocator:
         if evicted < n:
             self.free_swa(full_slots[evicted:], n - evicted)
 
+    def clear(self) -> None:
+        """Makes every slot of both pools free, whoever had it; with nothing in flight that uses one.
+
+        Order: writes the stacks and the map on the current stream; the host does not block.
+        """
+        self.full.clear()
+        self.swa.clear()
+        self.full_to_swa.zero_()
+
     def translate(self, full_slots: torch.Tensor) -> torch.Tensor:
         """The sliding pool's slots: of a page table, or of the tokens to be written.
 

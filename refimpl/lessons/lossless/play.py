@@ -70,7 +70,9 @@ def play_unchecked(
             playing.hear(outputs)
             playing.turn += 1
             if playing.turn > most_turns:
-                raise StuckError(f"{len(load)} requests are not done after {most_turns} turns: some step brings nothing")
+                raise StuckError(
+                    f"{len(load)} requests are not done after {most_turns} turns: some step brings nothing"
+                )
             if between is not None:
                 between(playing.turn)
             playing.enter()
