@@ -2,12 +2,10 @@
 
 import argparse
 import json
-import signal
 import sys
-import threading
 import time
-from collections.abc import Generator, Iterator, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Generator, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -149,34 +147,16 @@ def _engine(names: dict[str, str], options: dict[str, Any], status: StatusLine) 
 def _decode(pieces: "Generator[Piece, None, None]", answers: Answers, status: StatusLine, max_new_tokens: int) -> float:
     """Decodes all prompts; returns the seconds that took."""
     start = time.perf_counter()
-    with closing(pieces), _ctrl_c_between_steps() as asked:
-        for piece in pieces:
-            answers.take(piece)
-            status.draw(bar(answers.tokens, answers.tokens_at_most(max_new_tokens), time.perf_counter() - start))
-            if asked.is_set():
-                answers.end_line()
-                raise KeyboardInterrupt
+    # The engine holds Ctrl-C back until a step has ended.
+    with closing(pieces):
+        try:
+            for piece in pieces:
+                answers.take(piece)
+                status.draw(bar(answers.tokens, answers.tokens_at_most(max_new_tokens), time.perf_counter() - start))
+        except KeyboardInterrupt:
+            answers.end_line()
+            raise
     return time.perf_counter() - start
-
-
-@contextmanager
-def _ctrl_c_between_steps() -> Iterator[threading.Event]:
-    """The first Ctrl-C sets this event, so that a step ends as it would; the second one interrupts whatever runs."""
-    asked = threading.Event()
-    if threading.current_thread() is not threading.main_thread():
-        yield asked
-        return
-    before = signal.getsignal(signal.SIGINT)
-
-    def ask(number: int, frame: object) -> None:
-        asked.set()
-        signal.signal(signal.SIGINT, before)
-
-    signal.signal(signal.SIGINT, ask)
-    try:
-        yield asked
-    finally:
-        signal.signal(signal.SIGINT, before)
 
 
 def _summary(completions: "Sequence[Completion]", seconds: float) -> str:

@@ -65,7 +65,6 @@ def build_scheduler(
             pools = _pools(target, config, reserve, device, streams)
         rows = config.max_running_requests + 1
         sampling = SamplingTable(device, rows)
-        dev.synchronize()
         graphs = GraphSettings(
             device, config.batch_sizes, streams.forward_stream, dev.graph_pool_handle(), config.fences.read_done
         )
@@ -73,7 +72,6 @@ def build_scheduler(
         resources = Resources(config, target, pools.req_to_token, pools.kv, swa, sampling, graphs, forced)
         worker = make_worker(resources, draft)
         future_map = FutureMap(device, rows, worker.relay_shapes, config.fences, streams)
-        dev.synchronize()
     memory = CacheMemory(
         pools.req_to_token,
         pools.allocator,
@@ -83,6 +81,8 @@ def build_scheduler(
         target.config.sliding_window,
     )
     scheduler = Scheduler(device, config, streams, worker, memory, future_map, sampling, target.config.eos_token_id)
+    # Safe because: whichever stream zeroed a table has done so before any stream is given work on it.
+    dev.synchronize()
     scheduler.capture_blocking(SamplingMode.GREEDY)
     return scheduler
 

@@ -70,14 +70,12 @@ class ForwardResult:
     Args:
         packed: ``[bs, block + 1]`` int32: the tokens that came out, padded, and how many they are.
         relay: what the next step starts from.
-        keep_alive: tensors that other streams may still read when the next step is launched.
         packed_cpu: the same numbers in pinned memory, there once ``copy_done`` has executed.
         copy_done: recorded behind their copy.
     """
 
     packed: torch.Tensor
     relay: RelayPayload
-    keep_alive: tuple[object, ...] = ()
     packed_cpu: torch.Tensor | None = None
     copy_done: Any = None
 

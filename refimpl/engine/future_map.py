@@ -47,7 +47,8 @@ class FutureMap:
 
     Attributes:
         output_tokens_buf: ``[rows]`` int64. Forward writes and reads it.
-        new_seq_lens_buf: ``[rows]`` int64. Forward writes it, schedule reads it.
+        new_seq_lens_buf: ``[rows]`` int64. Forward writes it, schedule reads it, and so does the private stream that
+            takes lengths to the host.
     """
 
     def __init__(self, device: str, rows: int, extras: Shapes, fences: Fences, streams: Streams) -> None:
@@ -60,7 +61,7 @@ class FutureMap:
         }
         self.publish_ready: Any = None
         self._new_event = dev.Event
-        self.fwd_prepare_d2h_stream = dev.Stream()
+        self.fwd_prepare_d2h_stream = streams.fwd_prepare_d2h_stream
         self.new_seq_lens_cpu_pinned = devices.pinned(rows, torch.int64, device)
 
     def publish(self, future_indices: torch.Tensor, new_seq_lens: torch.Tensor) -> None:
@@ -73,6 +74,7 @@ class FutureMap:
         Order:
             On ``forward_stream``, as early in the step as the lengths exist. The host does not block.
         """
+        # Safe because: schedule read the last lengths before this forward, which waited for it.
         self.new_seq_lens_buf[future_indices] = new_seq_lens
         if self.publish_ready is None:
             self.publish_ready = self._new_event()

@@ -1,6 +1,6 @@
 """``DecodeCudaGraphRunner``: one kind of forward, captured once for each batch size, and replayed.
 
-Source: sgl-project/sglang, ``model_executor/cuda_graph_runner.py`` and its decode runner.
+Source: sgl-project/sglang, ``model_executor/runner/decode_cuda_graph_runner.py``.
 """
 
 from __future__ import annotations
@@ -167,6 +167,7 @@ class DecodeCudaGraphRunner:
             # since requests may be running.
             inputs.clear()
             self.body(inputs, mode)
+        # A capture bears nothing in flight beside it: the host blocks, for the step that runs too.
         self._dev.synchronize()
         graph = self._dev.CUDAGraph()
         with self._dev.graph(graph, pool=self.settings.graph_pool, stream=self.settings.forward_stream):

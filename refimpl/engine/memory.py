@@ -69,8 +69,8 @@ class CacheMemory:
             ``[n]`` int32 slots in the order of the requests; None where nothing was lacking.
 
         Order:
-            On ``schedule_stream``, or on ``plan_stream`` between a fork and a join. Behind the barrier: a row may have
-            belonged to a request whose forward is in flight.
+            Called on ``schedule_stream``; writes there, or on ``plan_stream`` between a fork and a join. Behind the
+            barrier: a row may have belonged to a request whose forward is in flight.
         """
         spans = [(req.row, req.kv_allocated_len, end) for req, end in zip(reqs, lens, strict=True)]
         total = sum(end - begin for _, begin, end in spans)

@@ -1,6 +1,6 @@
 """What becomes of results: tokens to their requests, and what ended requests held back to the pools.
 
-Source: sgl-project/sglang, ``managers/scheduler_output_processor_mixin.py``.
+Source: sgl-project/sglang, ``managers/scheduler_components/batch_result_processor.py``.
 """
 
 from __future__ import annotations

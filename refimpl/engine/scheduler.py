@@ -86,7 +86,7 @@ class Scheduler:
         """One step at a time, each read before the next is prepared. Yields what each turn brought."""
         while self.has_work():
             with self._turn():
-                self.process_input_requests(self.recv_requests())
+                self.ingest_requests()
 
                 batch = self.get_next_batch_to_run()
                 if batch:
@@ -102,7 +102,7 @@ class Scheduler:
         """Step N+1 is prepared while step N runs; results are read one step late. Yields what each turn brought."""
         while self.has_work():
             with self._turn():
-                self.process_input_requests(self.recv_requests())
+                self.ingest_requests()
 
                 batch = self.get_next_batch_to_run()
                 disable_overlap_for_batch = self.is_disable_overlap_for_batch(batch)
@@ -112,7 +112,7 @@ class Scheduler:
 
                 if batch:
                     result = self.run_batch(batch)
-                    # Result processing, too, comes behind this forward's reads of the shared tables.
+                    # Result processing writes full_to_swa: it, too, comes behind this forward's reads.
                     self._apply_war_barrier()
                     self.result_queue.append((batch.copy(), result))
 
@@ -152,15 +152,10 @@ class Scheduler:
             or not self.running_batch.is_empty()
         )
 
-    def recv_requests(self) -> list[Req]:
-        """Requests that have arrived since the last turn."""
-        arrived = list(self.inbox)
+    def ingest_requests(self) -> None:
+        """Takes in what has arrived since the last turn; it waits for its prefill."""
+        self.waiting_queue.extend(self.inbox)
         self.inbox.clear()
-        return arrived
-
-    def process_input_requests(self, reqs: list[Req]) -> None:
-        """New requests wait for their prefill."""
-        self.waiting_queue.extend(reqs)
 
     def abort(self, req: Req) -> None:
         """Ends a request wherever it is; a forward that still runs it is redundant. Between turns only."""
@@ -260,15 +255,22 @@ class Scheduler:
     # Steps
 
     def run_batch(self, batch: ScheduleBatch) -> ForwardResult:
-        """Queues one forward behind its preparation, and the copy of its results behind it; the host does not block."""
+        """Queues one forward behind its preparation, and the copy of its results behind it.
+
+        Order:
+            On ``schedule_stream``. The host does not block but for the first batch of a sampling mode, and for lengths
+            where it needs them.
+        """
         self.forward_ct += 1
         mode = sampling_mode(batch.reqs)
         self.capture_blocking(mode)
         future_indices = batch.upload_rows(self.ints)
         seq_lens = batch.seq_lens if batch.extend is not None else self.future_map.resolve_seq_lens(future_indices)
         assert seq_lens is not None, "a prefill brings its lengths along"
+        seq_lens_cpu = self._seq_lens_cpu_blocking(batch) if self.config.needs_cpu_seq_lens else None
 
-        # Safe because: forward reads what schedule prepared after it was written.
+        # Safe because: forward reads what schedule prepared after it was written, and it publishes the next lengths
+        # after schedule gathered the last ones.
         self.forward_stream.wait_stream(self.schedule_stream)
         with self.forward_stream:
             relay = None
@@ -278,14 +280,15 @@ class Scheduler:
                 params = [req.params for req in batch.reqs]
                 self.sampling.write(future_indices, params, self.ints, self.floats)
             forward_batch = ForwardBatch(
-                batch.forward_mode, future_indices, seq_lens, mode, relay, batch.extend, self._seq_lens_cpu(batch)
+                batch.forward_mode, future_indices, seq_lens, mode, relay, batch.extend, seq_lens_cpu
             )
             on_publish = partial(self.future_map.publish, future_indices)
             result = self.worker.forward_batch_generation(forward_batch, on_publish)
             self.future_map.stash(future_indices, result.relay)
             self.results.copy_to_cpu(result, self.forward_ct)
 
-        # Schedule allocated these and forward reads them: they live until the host has read this step's results.
+        # Safe because: schedule allocated these, and gets their memory again when the host drops them. The ring drops
+        # them two steps later, when the host has read this step's results and forward is done with them.
         self.batch_record_buf[self.forward_ct % DEPTH] = (forward_batch, result)
         self.ints.next_step()
         self.floats.next_step()
@@ -311,9 +314,7 @@ class Scheduler:
             assert rows.available() == rows.rows, f"{rows.rows - rows.available()} rows are not back"
             assert slots.available() == self.memory.num_slots, f"{self.memory.num_slots - slots.available()} slots leak"
 
-    def _seq_lens_cpu(self, batch: ScheduleBatch) -> tuple[int, ...] | None:
-        if not self.config.needs_cpu_seq_lens:
-            return None
+    def _seq_lens_cpu_blocking(self, batch: ScheduleBatch) -> tuple[int, ...]:
         if batch.extend is not None:
             return batch.extend.lens
         return tuple(self.future_map.resolve_seq_lens_cpu_blocking([req.row for req in batch.reqs]))

@@ -22,9 +22,9 @@ class Staging:
         capacity: numbers that one step uploads, at most.
 
     Order:
-        ``upload`` copies on the current stream. ``next_step`` hands out the half that step N-1 used. Safe because: the
-        host has synchronized with ``copy_done`` of step N-1, which comes after its forward, which waited for the
-        uploads of that step.
+        ``upload`` copies on the current stream. ``next_step``, called when step N is launched, turns to the half that
+        step N-1 used. Safe because: before the host uploads for step N+1 it synchronizes with ``copy_done`` of step
+        N-1, which comes after that step's forward, which waited for its uploads.
     """
 
     def __init__(self, device: str, dtype: torch.dtype, capacity: int) -> None:
@@ -34,7 +34,7 @@ class Staging:
         self._half, self._used = 0, 0
 
     def next_step(self) -> None:
-        """Turn to the other half; what it held has been copied."""
+        """Turn to the other half; what it holds is copied before the next upload."""
         self._half, self._used = (self._half + 1) % DEPTH, 0
 
     def upload(self, numbers: Sequence[float]) -> torch.Tensor:

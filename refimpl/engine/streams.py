@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 from refimpl import device as devices
@@ -12,16 +12,25 @@ REDRAWS = 64
 
 @dataclass(frozen=True)
 class Streams:
-    """``schedule_stream``, ``forward_stream``, ``copy_stream`` and ``plan_stream``."""
+    """Who runs what.
+
+    Args:
+        schedule_stream: prepares steps and takes memory back: allocators, ``req_to_token``, ``full_to_swa``.
+        forward_stream: runs the models, and all that reads or writes K and V.
+        copy_stream: takes results to the host; nobody waits for it but the host.
+        plan_stream: writes ``req_to_token`` in place of ``schedule_stream``, if so asked.
+        fwd_prepare_d2h_stream: takes lengths to the host, if so asked.
+    """
 
     schedule_stream: Any
     forward_stream: Any
     copy_stream: Any
     plan_stream: Any
+    fwd_prepare_d2h_stream: Any
 
 
 def allocate_streams(device: str) -> Streams:
-    """Four streams, no two of them the same.
+    """Five streams, no two of them the same.
 
     PyTorch hands out streams from a pool, round robin: two objects can name one stream, which hides every race and
     takes away every overlap.
@@ -30,7 +39,7 @@ def allocate_streams(device: str) -> Streams:
         RuntimeError: the pool gave no distinct stream.
     """
     drawn: list[Any] = []
-    for _ in range(4):
+    for _ in fields(Streams):
         drawn.append(_distinct(device, drawn))
     return Streams(*drawn)
 

@@ -1,7 +1,8 @@
 """The WAR barrier: the schedule stream overwrites ``req_to_token`` only after the forward in flight has read it.
 
-The forward of step N reads rows of ``req_to_token`` on ``forward_stream``. Preparing step N+1, and processing the
-results of step N-1, write that table on ``schedule_stream``. With a row that changed hands, both touch the same cells.
+The forward of step N reads rows of ``req_to_token`` on ``forward_stream``. Preparing step N+1 writes that table on
+``schedule_stream``. With a row that changed hands, both touch the same cells. Processing the results of step N-1 writes
+another table that the forward reads, ``full_to_swa``; so the barrier stands in front of it.
 
 Source: sgl-project/sglang, ``Scheduler._apply_war_barrier``: pull requests 26380 (May 2026), 28363 (June 2026) and
 31687 (July 2026), which moved it right behind ``run_batch``.
@@ -38,8 +39,8 @@ def apply_war_barrier(variant: WarBarrier, read_done: Any, schedule_stream: Any,
             # Hazard: WAR. schedule may hand a row to its next owner while forward still reads it.
             pass
         case WarBarrier.AFTER_RUN_BATCH if read_done is not None:
-            # Safe because: forward reads req_to_token before read_done, and replays read only the snapshot.
+            # Safe because: forward reads the tables before read_done, and replays read only their snapshot.
             schedule_stream.wait_event(read_done)
         case WarBarrier.AFTER_RUN_BATCH:
-            # Safe because: forward reads req_to_token before the tail of its stream.
+            # Safe because: forward reads the tables before the tail of its stream.
             schedule_stream.wait_stream(forward_stream)

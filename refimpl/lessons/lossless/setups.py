@@ -141,7 +141,7 @@ def build(setup: Setup, modes: Iterable[SamplingMode] = (SamplingMode.GREEDY,)) 
         config = replace(config, num_slots=int(variant.slots_for * longest))
     scheduler = build_scheduler(target, draft, config)
     for mode in modes:
-        scheduler.worker.capture_blocking(mode)
+        scheduler.capture_blocking(mode)
     return Built(scheduler, target.config.vocab_size, setup)
 
 
