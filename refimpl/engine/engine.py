@@ -6,8 +6,7 @@ import itertools
 import sys
 import threading
 from collections import deque
-from collections.abc import Generator, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Generator, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,79 +15,16 @@ import torch
 from refimpl import device as devices
 from refimpl.engine.build import build_scheduler
 from refimpl.engine.checks import check_whole, shown
+from refimpl.engine.completion import Completion, Piece, Running
 from refimpl.engine.config import DRAFTS, MOST_TOKENS, EngineConfig
 from refimpl.engine.errors import EngineError
-from refimpl.engine.interrupts import ctrl_c_afterwards
+from refimpl.engine.interrupts import HeldCtrlC
 from refimpl.engine.output_processor import Output
 from refimpl.engine.prompts import Prompt, prompt_tokens
 from refimpl.engine.request import SEEDS, FinishReason, Req, SamplingParams
 from refimpl.model.acceptance import ForcedAcceptance
 from refimpl.model.registry import WEIGHTS, load_draft, load_target
-from refimpl.model.tokenizer import TOKENIZER_PATH, TextStream, Tokenizer
-
-
-@dataclass(frozen=True)
-class Completion:
-    """What came of a prompt.
-
-    Args:
-        text: its continuation.
-        token_ids: the same in tokens, an end-of-text token included.
-        finish_reason: why it ended.
-        num_verify: steps after the prefill; each verified the drafts of one block.
-        accept_lens: how many of them emitted how many tokens; a step's tokens past the request's end count here.
-    """
-
-    text: str
-    token_ids: list[int]
-    finish_reason: FinishReason
-    num_verify: int
-    accept_lens: dict[int, int]
-
-    @property
-    def accept_len(self) -> float:
-        """Tokens a verify, on average; 0 where the prefill's token was all."""
-        tokens = sum(length * times for length, times in self.accept_lens.items())
-        return tokens / self.num_verify if self.num_verify else 0.0
-
-
-@dataclass(frozen=True)
-class Piece:
-    """What a step brought a prompt.
-
-    Args:
-        index: which prompt.
-        text: may be empty: a token can end in the middle of a character.
-        token_ids: new tokens.
-        finish_reason: why it ended; None while it runs.
-        completion: with the last piece, all that came of the prompt; None before.
-    """
-
-    index: int
-    text: str
-    token_ids: list[int]
-    finish_reason: FinishReason | None
-    completion: Completion | None = None
-
-
-@dataclass
-class _Running:
-    """A prompt on its way: its request, and what has come of it and was not asked for yet."""
-
-    req: Req
-    index: int
-    stream: TextStream
-    text: list[str] = field(default_factory=list)
-    pieces: deque[Piece] = field(default_factory=deque)
-
-    def take(self, output: Output) -> None:
-        """Turns new tokens into a piece."""
-        text = self.stream.push(output.token_ids)
-        if output.finish_reason is not None:
-            text += self.stream.finish()
-        self.text.append(text)
-        completion = None if output.finish_reason is None else _completion(self)
-        self.pieces.append(Piece(self.index, text, output.token_ids, output.finish_reason, completion))
+from refimpl.model.tokenizer import TOKENIZER_PATH, Tokenizer
 
 
 class Engine:
@@ -148,11 +84,12 @@ class Engine:
             raise EngineError(str(error)) from error
         self.scheduler = build_scheduler(self.target, self.draft, self.config, forced)
         self._rids = itertools.count(1)
-        self._running: dict[int, _Running] = {}
-        self._left: deque[_Running] = deque()
+        self._running: dict[int, Running] = {}
+        self._left: deque[Running] = deque()
         # Reentrant: within a turn, memory may be collected, and with it a stream that nobody holds.
         self._lock = threading.RLock()
         self._turning = False
+        self._ctrl_c = HeldCtrlC()
         self._loop: Iterator[list[Output]] | None = None
 
     def generate(self, prompts: Prompt | Iterable[Prompt], **params: Any) -> list[Completion]:
@@ -166,9 +103,10 @@ class Engine:
             EngineError: a prompt or a parameter that cannot be served; none of the prompts was started then.
         """
         running = self._admit(prompts, params)
-        for _ in self._drive(running):
-            pass
-        return [_completion(one) for one in running]
+        with self._ctrl_c, closing(self._drive(running)) as pieces:
+            for _ in pieces:
+                self._ctrl_c.deliver()
+        return [one.completion() for one in running]
 
     def stream(self, prompts: Prompt | Iterable[Prompt], **params: Any) -> Generator[Piece, None, None]:
         """Continues prompts and yields what each step brings; closing the generator ends what still runs.
@@ -177,12 +115,12 @@ class Engine:
         """
         return self._drive(self._admit(prompts, params))
 
-    def _admit(self, prompts: Prompt | Iterable[Prompt], params: dict[str, Any]) -> list[_Running]:
+    def _admit(self, prompts: Prompt | Iterable[Prompt], params: dict[str, Any]) -> list[Running]:
         first = _params(params)
         made = []
         for index, ids in enumerate(prompt_tokens(prompts, self.tokenizer, self.target.config.vocab_size)):
             seeded = _params({**params, "seed": (first.seed + index) % SEEDS})
-            made.append(_Running(self._request(ids, seeded, index), index, self.tokenizer.stream()))
+            made.append(Running(self._request(ids, seeded, index), index, self.tokenizer.stream()))
         return made
 
     def _request(self, ids: list[int], params: SamplingParams, index: int) -> Req:
@@ -198,7 +136,7 @@ class Engine:
         fitting = SamplingParams(**{**vars(params), "max_new_tokens": min(params.max_new_tokens, room)})
         return Req(next(self._rids), ids, fitting)
 
-    def _drive(self, running: list[_Running]) -> Generator[Piece, None, None]:
+    def _drive(self, running: list[Running]) -> Generator[Piece, None, None]:
         """Yields the pieces of these prompts; turns of the loop serve every other prompt that runs, too."""
         try:
             with self._lock:
@@ -214,12 +152,12 @@ class Engine:
         finally:
             self._leave(running)
 
-    def _leave(self, running: list[_Running]) -> None:
+    def _leave(self, running: list[Running]) -> None:
         """Ends what still runs of these prompts; what is in flight for nobody else lands."""
         if sys.is_finalizing():
             # The interpreter closes streams as it exits, when no operator can run any more.
             return
-        with self._lock, ctrl_c_afterwards():
+        with self._lock, self._ctrl_c:
             self._left.extend(running)
             if self._turning:
                 # A stream that nobody holds is closed wherever memory is collected, even within a turn.
@@ -235,14 +173,14 @@ class Engine:
             self._running.pop(req.rid, None)
 
     @staticmethod
-    def _taken(running: list[_Running]) -> Iterator[Piece]:
+    def _taken(running: list[Running]) -> Iterator[Piece]:
         for one in running:
             while one.pieces:
                 yield one.pieces.popleft()
 
     def _turn(self) -> bool:
         """One turn of the loop; False if there was nothing to do."""
-        with self._lock, ctrl_c_afterwards():
+        with self._lock, self._ctrl_c:
             self._end_left()
             if self._loop is None:
                 scheduler = self.scheduler
@@ -300,15 +238,3 @@ def _params(params: dict[str, Any]) -> SamplingParams:
     if unknown is not None:
         raise EngineError(f"unknown parameter {unknown!r}: use one of {', '.join(known)}")
     return SamplingParams(**params)
-
-
-def _completion(one: _Running) -> Completion:
-    req = one.req
-    assert req.finish_reason is not None, "the loop ends when every request has"
-    return Completion(
-        "".join(one.text),
-        req.output_ids,
-        req.finish_reason,
-        req.accept_lens.total(),
-        dict(sorted(req.accept_lens.items())),
-    )

@@ -5,7 +5,7 @@ Source: sgl-project/sglang, ``managers/overlap_utils.py``.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -114,11 +114,15 @@ class FutureMap:
         lengths: list[int] = self.new_seq_lens_cpu_pinned[rows].tolist()
         return lengths
 
-    def resolve_forward_inputs(self, future_indices: torch.Tensor) -> RelayPayload:
+    def resolve_forward_inputs(self, future_indices: torch.Tensor, names: Iterable[str]) -> RelayPayload:
         """What the last step of these requests stashed.
+
+        Args:
+            future_indices: ``[bs]`` int64, the requests' rows.
+            names: of the extras that are wanted.
 
         Order:
             On ``forward_stream``, where the stash was written: in order without a fence.
         """
-        extras = {name: buf.index_select(0, future_indices) for name, buf in self.extras_buf.items()}
+        extras = {name: self.extras_buf[name].index_select(0, future_indices) for name in names}
         return RelayPayload(self.output_tokens_buf.index_select(0, future_indices), extras)

@@ -4,32 +4,63 @@ from __future__ import annotations
 
 import signal
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from types import FrameType
 
+Handler = Callable[[int, FrameType | None], object]
 
-@contextmanager
-def ctrl_c_afterwards() -> Iterator[None]:
-    """Holds the first Ctrl-C back until the block has ended; the second one interrupts whatever runs.
 
-    Python runs signal handlers on the main thread alone: on any other, and where Ctrl-C is handled outside of Python,
-    nothing changes.
+class HeldCtrlC:
+    """A block in which the first Ctrl-C waits for its end, or for ``deliver``; the second one interrupts whatever runs.
+
+    Blocks may be nested: the outermost one counts. Python runs signal handlers on the main thread alone: on any other,
+    and where Ctrl-C is handled outside of Python or ignored, nothing changes.
+
+    Example:
+        >>> held = HeldCtrlC()
+        >>> with held:
+        ...     signal.raise_signal(signal.SIGINT)
+        ...     print("the block goes on")
+        Traceback (most recent call last):
+        KeyboardInterrupt
     """
-    before = signal.getsignal(signal.SIGINT)
-    if threading.current_thread() is not threading.main_thread() or not callable(before):
-        yield
-        return
-    held: list[tuple[int, FrameType | None]] = []
 
-    def hold(number: int, frame: FrameType | None) -> None:
-        held.append((number, frame))
-        signal.signal(signal.SIGINT, before)
+    def __init__(self) -> None:
+        self._depth = 0
+        self._before: Handler | None = None
+        self._pending: list[tuple[int, FrameType | None]] = []
 
-    signal.signal(signal.SIGINT, hold)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)
-    if held:
-        before(*held[0])
+    def __enter__(self) -> None:
+        if threading.current_thread() is not threading.main_thread():
+            return
+        self._depth += 1
+        if self._depth == 1:
+            handler = signal.getsignal(signal.SIGINT)
+            self._before = handler if callable(handler) else None
+            self._arm()
+
+    def __exit__(self, *_: object) -> None:
+        if threading.current_thread() is not threading.main_thread():
+            return
+        self._depth -= 1
+        if self._depth == 0 and self._before is not None:
+            signal.signal(signal.SIGINT, self._before)
+            self._tell()
+
+    def deliver(self) -> None:
+        """Hands on the Ctrl-C that came; Python's own handler raises KeyboardInterrupt here."""
+        if self._pending and threading.current_thread() is threading.main_thread():
+            self._tell()
+            self._arm()
+
+    def _arm(self) -> None:
+        if self._before is not None:
+            signal.signal(signal.SIGINT, self._hold)
+
+    def _hold(self, number: int, frame: FrameType | None) -> None:
+        self._pending.append((number, frame))
+        signal.signal(signal.SIGINT, self._before)
+
+    def _tell(self) -> None:
+        if self._pending and self._before is not None:
+            self._before(*self._pending.pop())

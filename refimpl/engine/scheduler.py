@@ -275,7 +275,7 @@ class Scheduler:
         with self.forward_stream:
             relay = None
             if batch.extend is None:
-                relay = self.future_map.resolve_forward_inputs(future_indices)
+                relay = self.future_map.resolve_forward_inputs(future_indices, self.worker.relayed(mode))
             else:
                 params = [req.params for req in batch.reqs]
                 self.sampling.write(future_indices, params, self.ints, self.floats)

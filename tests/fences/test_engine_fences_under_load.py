@@ -26,20 +26,18 @@ def _arrival(turn: int, prompt: Sequence[int], tokens: int, abort_after: int | N
 
 # Greedy at first; each other mode is needed for the first time while a forward is in flight.
 UNSTEADY = [
-    _arrival(0, (3, 1, 4, 1, 5), 6),
-    _arrival(0, (9, 2, 6), 14, abort_after=5),
-    _arrival(0, (5, 3), 8),
+    _arrival(0, (3, 1, 4, 1, 5), 18),
+    _arrival(0, (9, 2, 6), 20),
     _arrival(2, (8, 9, 7, 9), 9, temperature=1.0, seed=5),
-    _arrival(3, (3, 2, 3), 12, abort_after=2),
-    _arrival(4, (8, 4, 6, 2, 6), 7, temperature=1.0, top_k=5, seed=7),
-    _arrival(5, (8, 3, 2), 10, temperature=0.7, seed=3),
+    _arrival(3, (3, 2, 3), 12, abort_after=9),
+    _arrival(4, (8, 4, 6, 2, 6), 18, temperature=1.0, top_k=5, seed=7),
 ]
 LENGTHS = [_arrival(0, (3, 1, 4, 1, 5), 6), _arrival(0, (9, 2, 6), 9), _arrival(3, (5, 3), 6)]
 
 
 def built(worker: str, variant: str) -> Scheduler:
     torch.set_num_threads(1)
-    return build(Setup(worker, variant, max_running_requests=3, max_context=24)).scheduler
+    return build(Setup(worker, variant, max_running_requests=2, max_context=24)).scheduler
 
 
 @pytest.mark.parametrize("worker", WORKERS)
@@ -48,7 +46,7 @@ def test_no_two_accesses_race_where_graphs_are_captured_on_the_way_and_slots_run
     with record("sim") as recording:
         played = play(scheduler, UNSTEADY)
     assert played.retracted > 0
-    assert [req.finish_reason for req in played.reqs].count(FinishReason.ABORT) == 2
+    assert [req.finish_reason for req in played.reqs].count(FinishReason.ABORT) == 1
     assert scheduler._captured == set(SamplingMode)
     assert check(recording.program()).verdict is Verdict.OK
     assert recording.widened == ()
@@ -66,9 +64,9 @@ def test_where_the_host_does_not_await_the_lengths_the_checker_finds_a_race() ->
     assert check(recording.program()).verdict is Verdict.RACE
 
 
-@pytest.mark.parametrize("seed", range(TRIES))
-def test_the_lengths_on_the_host_are_those_that_the_forward_has(seed: int) -> None:
-    assert _wrong_lengths(built("dflash", "cpu lengths"), seed) == 0
+def test_the_lengths_on_the_host_are_those_that_the_forward_has() -> None:
+    scheduler = built("dflash", "cpu lengths")
+    assert [_wrong_lengths(scheduler, seed) for seed in range(TRIES)] == [0] * TRIES
 
 
 def test_where_the_host_does_not_await_the_lengths_some_order_gives_it_others() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 from abc import ABC, abstractmethod
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import torch
@@ -68,6 +69,10 @@ class Worker(ABC):
     @property
     @abstractmethod
     def last_shared_read_runner(self) -> DecodeCudaGraphRunner: ...
+
+    def relayed(self, mode: SamplingMode) -> Iterable[str]:
+        """Which of ``relay_shapes`` a step in this mode reads."""
+        return self.relay_shapes
 
     @abstractmethod
     def forward_extend(self, batch: ForwardBatch, on_publish: OnPublish) -> ForwardResult:

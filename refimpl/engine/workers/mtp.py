@@ -5,6 +5,7 @@ Source: sgl-project/sglang, ``speculative/multi_layer_eagle_worker_v2.py``.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import torch
@@ -103,6 +104,10 @@ class MtpWorker(Worker):
     def runners(self) -> tuple[DecodeCudaGraphRunner, ...]:
         return self.verify_runner, self.extend_runner
 
+    def relayed(self, mode: SamplingMode) -> Iterable[str]:
+        drawn = mode is not SamplingMode.GREEDY
+        return [name for name in self.relay_shapes if drawn or name != "draft_probs"]
+
     def forward_extend(self, batch: ForwardBatch, on_publish: OnPublish) -> ForwardResult:
         on_publish(batch.seq_lens)
         extend = batch.extend
@@ -126,8 +131,6 @@ class MtpWorker(Worker):
         assert batch.relay is not None, "a decode starts from what the last step relayed"
         extras = dict(batch.relay.extras)
         front = {name: extras.pop(name) for name in self._front_names}
-        if batch.mode is SamplingMode.GREEDY:
-            del extras["draft_probs"]
         verified = self.verify_runner.execute(batch, {"bonus_tokens": batch.relay.bonus_tokens, **extras})
         on_publish(verified["new_seq_lens"])
         extended = self.extend_runner.execute(batch, front, publish_read_done=True)

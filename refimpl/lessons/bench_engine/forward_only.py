@@ -26,7 +26,7 @@ def forward_work(scheduler: Scheduler, batch: ForwardBatch) -> Queue:
 
     def queue() -> None:
         if not batch.forward_mode.is_extend():
-            relay.resolve_forward_inputs(rows)
+            relay.resolve_forward_inputs(rows, scheduler.worker.relayed(batch.mode))
         result = scheduler.worker.forward_batch_generation(batch, publish)
         relay.stash(rows, result.relay)
         scheduler.results.copy_to_cpu(result, next(steps))
