@@ -7,6 +7,7 @@ import sys
 import threading
 from collections import deque
 from collections.abc import Generator, Iterable, Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -71,6 +72,8 @@ class Engine:
         if draft not in DRAFTS:
             raise EngineError(f"unknown draft {shown(draft)}: use one of {', '.join(DRAFTS)}")
         _check_kinds(device, dtype, sliding_window, weights)
+        if forced is not None and not isinstance(forced, ForcedAcceptance):
+            raise EngineError(f"forced={shown(forced)}: use a ForcedAcceptance, or None")
         self.config = _config(options)
         try:
             self.device = devices.best() if device is None else device

@@ -33,7 +33,9 @@ class GraphSettings:
         device: ``"cuda"`` or ``"sim"``.
         batch_sizes: sizes to capture, ascending; a batch runs in the next larger one.
         forward_stream: where captures and replays run.
-        graph_pool: memory of the graphs' own; replays of one stream may share it.
+        graph_pool: memory of the graphs' own; replays of one stream may share it. What a graph leaves there holds until
+            one that was captured before it replays again, so a step replays in the order of the captures, and its
+            outputs are used up or copied before the next step.
         read_done: where the end of the shared reads is recorded.
     """
 

@@ -181,3 +181,13 @@ def test_a_sliding_allocator_speaks_of_the_pool_that_is_wrong() -> None:
     makes: Any = SWATokenToKVPoolAllocator
     with pytest.raises(ValueError, match="sliding KV slots: num_slots=0 leaves it without room"):
         makes(4, 0, "cpu")
+
+
+def test_clear_frees_every_slot_of_both_pools_and_no_pair_is_left() -> None:
+    allocator = SWATokenToKVPoolAllocator(num_slots=6, num_swa_slots=4, device="cpu")
+    first = _held(allocator, 3)
+    allocator.free_swa(first[:1], 1)
+    allocator.clear()
+    assert (allocator.full.available(), allocator.swa.available()) == (6, 4)
+    allocator.check_blocking()
+    assert allocator.translate(_held(allocator, 4)).tolist() == [1, 2, 3, 4]
