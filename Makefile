@@ -9,6 +9,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed-$(shell sha256sum requirements.txt | cut -c1-16)
 PORT ?= 8000
+WORKERS ?= logical
 
 help:  ## this list
 	@grep -E '^[a-z]+:.*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 14
@@ -55,7 +56,8 @@ javascript:  ## the timeline's own tests, in Node
 	node --test $$files
 
 pytest: environment
-	@$(BIN)/python -m pytest -m "not gpu"
+	@# By file, so that what the tests of a file share is made once. WORKERS=0 runs all of them in one process.
+	@$(BIN)/python -m pytest -m "not gpu" -n $(WORKERS) --maxprocesses 4 --dist loadfile
 
 clean:  ## remove what make made
 	rm -rf $(VENV) _build build *.egg-info

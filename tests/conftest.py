@@ -13,6 +13,11 @@ import pytest
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
+if "PYTEST_XDIST_WORKER" in os.environ:
+    # There is a worker for each core, so that a second thread of torch, here or in a process started from here, would
+    # only wait for one. Read when torch is loaded, which is after this file.
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
+
 ROOT = Path(__file__).parents[1]
 FLAGS = [
     *["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"],

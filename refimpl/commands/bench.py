@@ -3,6 +3,7 @@
 import argparse
 import json
 import sys
+from functools import partial
 from typing import Any
 
 from refimpl.program.errors import UserError
@@ -16,6 +17,7 @@ OPTIONS = {
     "only": ("engine",),
     "seconds": ("engine",),
     "device": ("engine",),
+    "models": ("engine",),
 }
 """Which benchmarks take an option that not all take."""
 
@@ -32,6 +34,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--launches", help=f"order: sizes, comma-separated (default: {LAUNCHES})")
     parser.add_argument("--repeats", type=int, help="runs of each; medians are shown (default: order 3, sim 30)")
     parser.add_argument("--only", metavar="PARTS", help="engine: which parts, comma-separated (default: all)")
+    parser.add_argument(
+        "--models", metavar="NAMES", help="engine: which weights (default: the device's)"
+    )
     parser.add_argument("--seconds", type=float, help=f"engine: no part begins after so long (default: {SECONDS:g})")
     parser.add_argument("--device", choices=["cuda", "sim"], help="engine: where (default: the best device)")
     parser.add_argument(
@@ -51,7 +56,8 @@ def run(args: argparse.Namespace) -> int:
         results.file_of(args.save)  # refused now rather than after the measurement
     data, table = {"sim": _sim, "order": _order, "engine": _engine}[args.what](args)
     if args.save is not None:
-        _save(args.save, args.what, data)
+        _save(args, data)
+        print(f"wrote {results.file_of(args.save)}", file=sys.stderr)
     print(json.dumps(data, indent=1) if args.json else table)
     return 1 if data.get("failed") else 0
 
@@ -79,6 +85,7 @@ def _sim(args: argparse.Namespace) -> tuple[dict[str, Any], str]:
 
 def _engine(args: argparse.Namespace) -> tuple[dict[str, Any], str]:
     from refimpl import device as devices
+    from refimpl.lessons.bench_engine.plan import chosen
     from refimpl.lessons.bench_engine.report import PARTS, Run
     from refimpl.lessons.bench_engine.table import table
 
@@ -89,20 +96,23 @@ def _engine(args: argparse.Namespace) -> tuple[dict[str, Any], str]:
     seconds = SECONDS if args.seconds is None else args.seconds
     if not seconds > 0:
         raise UserError(f"--seconds {args.seconds:g}: give a number above 0")
-    report = Run(args.device or devices.best(), only, seconds, _progress).measure()
+    keep = partial(_save, args) if args.save is not None else lambda _: None
+    device = args.device or devices.best()
+    models = chosen(device, None if args.models is None else args.models.split(","))
+    report = Run(device, only, seconds, _progress, keep, models).measure()
     return report, table(report)
 
 
-def _save(name: str, what: str, data: dict[str, Any]) -> None:
+def _save(args: argparse.Namespace, data: dict[str, Any]) -> None:
     from refimpl.lessons import provenance, results
 
     machine = provenance.this_machine()
     # What no GPU took part in is told by its processor.
-    device = machine.device if what == "engine" else provenance.processor()
-    driver = machine.driver if what == "engine" else ""
+    device = machine.device if args.what == "engine" else provenance.processor()
+    driver = machine.driver if args.what == "engine" else ""
+    given = [f" --{name} {getattr(args, name)}" for name in ("device", "models", "only") if getattr(args, name)]
     origin = {"device": device, "driver": driver, "torch": machine.torch}
-    file = results.write(name, data, command=f"{COMMAND} {what}", **origin)
-    print(f"wrote {file}", file=sys.stderr)
+    results.write(args.save, data, command=f"{COMMAND} {args.what}{''.join(given)}", **origin)
 
 
 def _sizes(text: str) -> list[int]:

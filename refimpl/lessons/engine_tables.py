@@ -14,9 +14,10 @@ from refimpl.lessons.engine_shortfalls import shortfalls
 from refimpl.lessons.results import Result
 
 Row = Mapping[str, Any]
-BENCH, TRAINING, LOSSLESS = "bench_engine", "training", "lossless_sim"
+BENCH, ACCEPTANCE, TRAINING, LOSSLESS = "bench_engine", "engine_acceptance", "training", "lossless_sim"
 MADE_BY = {
     BENCH: "python -m refimpl bench engine --save bench_engine",
+    ACCEPTANCE: "python -m refimpl bench engine --device sim --models small --only acceptance --save engine_acceptance",
     TRAINING: "python -m refimpl train run",
     LOSSLESS: "python -m refimpl lossless --device sim --seeds 200 --save lossless_sim",
 }
@@ -224,7 +225,7 @@ def _table(of: Result, heads: tuple[str, ...], rows: Iterable[tuple[str, ...]]) 
 TABLES: dict[str, tuple[str, Callable[[Result], Table]]] = {
     "models": (TRAINING, _models),
     "lossless": (LOSSLESS, _lossless),
-    "acceptance": (BENCH, _acceptance),
+    "acceptance": (ACCEPTANCE, _acceptance),
     "steps": (BENCH, _steps),
     "plain": (BENCH, _plain),
     "peers": (BENCH, _peers),

@@ -35,6 +35,7 @@ class Run:
         only: the parts to measure.
         seconds: no part begins after so long; what is left out is said.
         progress: told what begins.
+        keep: given the report after each part: a run that is cut short leaves what it measured.
         models: weights and amounts; by default those of the device.
         subjects: makes a subject of a name; by default it loads the weights.
 
@@ -48,6 +49,7 @@ class Run:
     only: Sequence[str] = PARTS
     seconds: float = 600.0
     progress: Progress = lambda _: None
+    keep: Callable[[dict[str, Any]], None] = lambda _: None
     models: dict[str, Amounts] | None = None
     subjects: Callable[[str, Amounts, Sequence[int] | None], Subject] | None = None
     rows: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
@@ -148,6 +150,7 @@ class Run:
             self._fail(f"{what}: {type(error).__name__}: {error}")
             return False
         self.rows.setdefault(part, []).extend(asdict(row) for row in rows)
+        self.keep(self.report())
         return True
 
     def _fail(self, words: str) -> None:

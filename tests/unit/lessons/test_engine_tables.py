@@ -11,7 +11,7 @@ from refimpl.lessons.bench_engine import peers
 from refimpl.lessons.bench_engine.bars import bars
 from refimpl.lessons.bench_engine.engine_loops import engine_name
 from refimpl.lessons.engine_shortfalls import shortfalls
-from refimpl.lessons.engine_tables import BENCH, LOSSLESS, TABLES, TRAINING, Missing, Table, table
+from refimpl.lessons.engine_tables import ACCEPTANCE, BENCH, LOSSLESS, TABLES, TRAINING, Missing, Table, table
 
 ORIGIN = {"device": "NVIDIA H200", "driver": "580.159", "torch": "2.11.0", "command": "python -m refimpl bench engine"}
 STEP = {
@@ -59,7 +59,8 @@ DATA["bars"] = [vars(bar) for bar in bars(DATA)]
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    results.write(BENCH, DATA, folder=tmp_path, **ORIGIN)
+    for name in (BENCH, ACCEPTANCE):
+        results.write(name, DATA, folder=tmp_path, **ORIGIN)
     return tmp_path
 
 
