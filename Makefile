@@ -56,8 +56,9 @@ javascript:  ## the timeline's own tests, in Node
 	node --test $$files
 
 pytest: environment
-	@# By file, so that what the tests of a file share is made once. WORKERS=0 runs all of them in one process.
-	@$(BIN)/python -m pytest -m "not gpu" -n $(WORKERS) --maxprocesses 4 --dist loadfile
+	@# By file, so that what the tests of a file share is made once; in the order of their names, which puts the slow builds of
+	@# books first. WORKERS=0 runs all of them in one process.
+	@$(BIN)/python -m pytest -m "not gpu" -n $(WORKERS) --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 
 clean:  ## remove what make made
 	rm -rf $(VENV) _build build *.egg-info

@@ -95,9 +95,7 @@ SIMULATED = Amounts(
 )
 """Times on the simulated device are virtual, so a few steps say as much as many."""
 
-SIMULATED_ACCEPTANCE = replace(
-    SIMULATED, drafts=SMALL.drafts, draft_requests=16, accept_prompts=32, accept_tokens=SMALL.accept_tokens
-)
+SIMULATED_ACCEPTANCE = replace(SIMULATED, drafts=SMALL.drafts, draft_requests=16, accept_prompts=16, accept_tokens=128)
 """Acceptance is no time: it can be measured without a GPU, on the small weights too."""
 
 MODELS: dict[str, dict[str, Amounts]] = {
