@@ -34,9 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--launches", help=f"order: sizes, comma-separated (default: {LAUNCHES})")
     parser.add_argument("--repeats", type=int, help="runs of each; medians are shown (default: order 3, sim 30)")
     parser.add_argument("--only", metavar="PARTS", help="engine: which parts, comma-separated (default: all)")
-    parser.add_argument(
-        "--models", metavar="NAMES", help="engine: which weights (default: the device's)"
-    )
+    parser.add_argument("--models", metavar="NAMES", help="engine: which weights (default: the device's)")
     parser.add_argument("--seconds", type=float, help=f"engine: no part begins after so long (default: {SECONDS:g})")
     parser.add_argument("--device", choices=["cuda", "sim"], help="engine: where (default: the best device)")
     parser.add_argument(
