@@ -41,7 +41,8 @@ all texts together.
 _LICENCE = """## Licence
 
 The weights are under this repository's licence, Apache-2.0. The texts that they were trained on are under the
-licences in the table; none of it is shipped but the tokenizer's vocabulary.
+licences in the table; of it are shipped the tokenizer's vocabulary and the held-out prompts
+of the benchmark, with their licences.
 """
 
 

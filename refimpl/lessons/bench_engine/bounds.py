@@ -33,9 +33,10 @@ def memory_bandwidth(device: str, copy_bytes: int = COPY_BYTES, repeats: int = 3
     Order:
         The current stream; the host blocks until it has run dry.
     """
+    dev = devices.get(device)
     source = torch.randint(0, 1 << 30, (copy_bytes // 4,), dtype=torch.int32, device=device)
     target = torch.empty_like(source)
-    times = Spread.of(queued_back_to_back_ms(devices.get(device), lambda: target.copy_(source), repeats))
+    times = Spread.of(queued_back_to_back_ms(dev, lambda: target.copy_(source), repeats))
     return Bandwidth(tb_per_s=2 * copy_bytes / (times.median * 1e9), n=times.n)
 
 
