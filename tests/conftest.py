@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -17,6 +18,10 @@ if "PYTEST_XDIST_WORKER" in os.environ:
     # There is a worker for each core, so that a second thread of torch, here or in a process started from here, would
     # only wait for one. Read when torch is loaded, which is after this file.
     os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    # Started in the background of a shell, which has Ctrl-C ignored, and all its children too: some tests press it.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 ROOT = Path(__file__).parents[1]
 FLAGS = [
