@@ -40,12 +40,16 @@ $(STAMP): requirements.txt
 browser:  ## find Chromium, or install it with apt-get
 	@.ci/chromium
 
-lint: environment  ## ruff
+lint: environment  ## ruff; actionlint and zizmor on the workflows
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check --quiet . || { echo "run $(BIN)/ruff format . and commit" >&2; exit 1; }
+	@# Without the linters that actionlint would look for on the machine, and without a look into the network: the same everywhere.
+	$(BIN)/actionlint -shellcheck= -pyflakes= .github/workflows/*.yml
+	$(BIN)/zizmor --offline --pedantic --no-progress --quiet .github
 
-types: environment  ## mypy --strict on refimpl
+types: environment  ## mypy --strict on refimpl and on the scripts of the workflows
 	$(BIN)/mypy
+	$(BIN)/mypy .github/scripts/*.py
 
 house: environment  ## which room may import which
 	$(BIN)/lint-imports

@@ -1,4 +1,4 @@
-"""The `{measured-table}` directive: figures of `results/` as a table, with a line that says where they come from."""
+"""The `{measured-table}` directive: figures of `results/` as a table, with lines that say where they come from."""
 
 from docutils import nodes
 from sphinx.application import Sphinx
@@ -6,7 +6,7 @@ from sphinx.util import logging
 from sphinx.util.docutils import SphinxDirective
 
 from refimpl.lessons import results
-from refimpl.lessons.engine_tables import TABLES, Missing, Table, table
+from refimpl.lessons.engine_tables import TABLES, Missing, Source, Table, table
 from refimpl.program.errors import UserError
 
 LOGGER = logging.getLogger(__name__)
@@ -29,9 +29,12 @@ class MeasuredTable(SphinxDirective):
         if isinstance(made, Missing):
             return self.parse_text_to_nodes(made.words)
         lead = [nodes.paragraph("", made.lead)] if made.lead else []
-        command = nodes.literal("", made.command)
-        origin = nodes.paragraph("", "", nodes.Text(f"{made.origin}: "), command, classes=["provenance"])
-        return [*lead, *([_drawn(made), origin] if made.rows else [])]
+        return [*lead, *([_drawn(made), *map(_said, made.sources)] if made.rows else [])]
+
+
+def _said(source: Source) -> nodes.paragraph:
+    command = nodes.literal("", source.command)
+    return nodes.paragraph("", "", nodes.Text(f"{source.words}: "), command, classes=["provenance"])
 
 
 def _drawn(made: Table) -> nodes.table:

@@ -3,11 +3,17 @@
 import argparse
 import json
 import sys
-from functools import partial
-from typing import Any
+from collections.abc import Callable, Mapping
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from refimpl.program.errors import UserError
 
+if TYPE_CHECKING:
+    from refimpl.lessons.bench_engine.origin import Origin
+    from refimpl.lessons.results import Result
+
+Keep: TypeAlias = Callable[[Mapping[str, Any]], None]
 COMMAND = "python -m refimpl bench"
 LAUNCHES = "10000,100000,1000000"
 SECONDS = 600.0
@@ -18,6 +24,7 @@ OPTIONS = {
     "seconds": ("engine",),
     "device": ("engine",),
     "models": ("engine",),
+    "add": ("engine",),
 }
 """Which benchmarks take an option that not all take."""
 
@@ -43,6 +50,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help='one object: {"workloads": [...]} for order, {"rows": [...]} for sim, a list a part for engine',
     )
     parser.add_argument("--save", metavar="NAME", help="also write results/NAME.json")
+    parser.add_argument(
+        "--add",
+        action="store_true",
+        default=None,
+        help="engine: keep what results/NAME.json holds and add this run to it; it says which figures are of this run",
+    )
 
 
 def run(args: argparse.Namespace) -> int:
@@ -50,11 +63,10 @@ def run(args: argparse.Namespace) -> int:
     from refimpl.lessons import results
 
     _refuse_foreign(args)
+    keep = _keeper(args)  # what cannot be saved is refused now rather than after the measurement
+    data, table = {"sim": _sim, "order": _order, "engine": _engine}[args.what](args, keep)
     if args.save is not None:
-        results.file_of(args.save)  # refused now rather than after the measurement
-    data, table = {"sim": _sim, "order": _order, "engine": _engine}[args.what](args)
-    if args.save is not None:
-        _save(args, data)
+        keep(data)
         print(f"wrote {results.file_of(args.save)}", file=sys.stderr)
     print(json.dumps(data, indent=1) if args.json else table)
     return 1 if data.get("failed") else 0
@@ -67,24 +79,23 @@ def _refuse_foreign(args: argparse.Namespace) -> None:
             raise UserError(f"--{name}: bench {args.what} does not take it, so leave it out")
 
 
-def _order(args: argparse.Namespace) -> tuple[dict[str, Any], str]:
+def _order(args: argparse.Namespace, _: Keep) -> tuple[dict[str, Any], str]:
     from refimpl.lessons import bench_order
 
     rows = bench_order.measure(_sizes(args.launches or LAUNCHES), _repeats(args.repeats, 3), _progress)
     return {"workloads": list(bench_order.rows_json(rows))}, bench_order.table(rows)
 
 
-def _sim(args: argparse.Namespace) -> tuple[dict[str, Any], str]:
+def _sim(args: argparse.Namespace, _: Keep) -> tuple[dict[str, Any], str]:
     from refimpl.lessons import bench_sim
 
     rows = bench_sim.measure(_repeats(args.repeats, 30), progress=_progress)
     return {"rows": list(bench_sim.rows_json(rows))}, bench_sim.table(rows)
 
 
-def _engine(args: argparse.Namespace) -> tuple[dict[str, Any], str]:
-    from refimpl import device as devices
+def _engine(args: argparse.Namespace, keep: Keep) -> tuple[dict[str, Any], str]:
     from refimpl.lessons.bench_engine.plan import chosen
-    from refimpl.lessons.bench_engine.report import PARTS, Run
+    from refimpl.lessons.bench_engine.report import PARTS, Run, recorded
     from refimpl.lessons.bench_engine.table import table
 
     only = PARTS if args.only is None else tuple(args.only.split(","))
@@ -94,23 +105,78 @@ def _engine(args: argparse.Namespace) -> tuple[dict[str, Any], str]:
     seconds = SECONDS if args.seconds is None else args.seconds
     if not seconds > 0:
         raise UserError(f"--seconds {args.seconds:g}: give a number above 0")
-    keep = partial(_save, args) if args.save is not None else lambda _: None
-    device = args.device or devices.best()
+    device = _device(args)
     models = chosen(device, None if args.models is None else args.models.split(","))
-    report = Run(device, only, seconds, _progress, keep, models).measure()
+    accept_lens = recorded(_saved(args).data) if args.add else None
+    report = Run(device, only, seconds, _progress, keep, models, accept_lens=accept_lens).measure()
     return report, table(report)
 
 
-def _save(args: argparse.Namespace, data: dict[str, Any]) -> None:
-    from refimpl.lessons import provenance, results
+def _keeper(args: argparse.Namespace) -> Keep:
+    """What writes figures into the file of `--save`, as often as it is called.
+
+    Raises:
+        UserError: no name of a file; or `--add` to a file that is not there, or to one of another device.
+    """
+    from refimpl.lessons import results
+
+    if args.add:
+        return _adder(args)
+    if args.save is None:
+        return lambda _: None
+    results.file_of(args.save)
+    return lambda data: _write(args.save, data, _origin(args))
+
+
+def _adder(args: argparse.Namespace) -> Keep:
+    """What adds figures to the file as it is now, as often as it is called."""
+    import torch
+
+    from refimpl.lessons.bench_engine.added import added, check_same_device
+    from refimpl.lessons.bench_engine.origin import Origin
+
+    saved = _saved(args)
+    torch.zeros(1, device=_device(args))  # it is known by its name once it is in use
+    origin = _origin(args)
+    check_same_device(saved, origin.device)
+    return lambda data: _write(args.save, added(saved, data, origin), Origin.of(vars(saved)))
+
+
+def _device(args: argparse.Namespace) -> str:
+    """Where the engine is measured; the device's module is loaded."""
+    from refimpl import device as devices
+
+    name: str = args.device or devices.best()
+    devices.get(name)
+    return name
+
+
+def _write(name: str, data: Mapping[str, Any], origin: "Origin") -> None:
+    from refimpl.lessons import results
+
+    results.write(name, data, **asdict(origin))
+
+
+def _saved(args: argparse.Namespace) -> "Result":
+    from refimpl.lessons import results
+
+    if args.save is None:
+        raise UserError("--add: say which result it is added to, with --save NAME")
+    return results.load(args.save)
+
+
+def _origin(args: argparse.Namespace) -> "Origin":
+    from refimpl.lessons import provenance
+    from refimpl.lessons.bench_engine.origin import Origin
 
     machine = provenance.this_machine()
     # What no GPU took part in is told by its processor.
     device = machine.device if args.what == "engine" else provenance.processor()
     driver = machine.driver if args.what == "engine" else ""
     given = [f" --{name} {getattr(args, name)}" for name in ("device", "models", "only") if getattr(args, name)]
-    origin = {"device": device, "driver": driver, "torch": machine.torch}
-    results.write(args.save, data, command=f"{COMMAND} {args.what}{''.join(given)}", **origin)
+    given += [f" --save {args.save} --add"] if args.add else []
+    command = f"{COMMAND} {args.what}{''.join(given)}"
+    return Origin(device, driver, machine.torch, machine.date, command)
 
 
 def _sizes(text: str) -> list[int]:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 import torch
 
+from refimpl.engine.draft_input import DraftInput
 from refimpl.engine.forward_batch import ExtendInputs
 from refimpl.engine.forward_mode import ForwardMode
 from refimpl.engine.request import Req
@@ -38,6 +39,7 @@ class ScheduleBatch:
     Attributes:
         req_pool_indices: ``[bs]`` int64 on the device; None where the requests changed since it was made. Written by
             schedule, in new memory each time: a forward in flight reads the old one.
+        spec_info: what the last step left beside the relay; None where that is nothing.
     """
 
     forward_mode: ForwardMode
@@ -45,6 +47,7 @@ class ScheduleBatch:
     extend: ExtendInputs | None = None
     seq_lens: torch.Tensor | None = None
     req_pool_indices: torch.Tensor | None = field(default=None, repr=False)
+    spec_info: DraftInput | None = field(default=None, repr=False)
 
     def is_empty(self) -> bool:
         return not self.reqs
@@ -58,12 +61,19 @@ class ScheduleBatch:
 
     def keep(self, reqs: Sequence[Req]) -> None:
         """Goes on with these of its requests alone."""
-        if len(reqs) != len(self.reqs):
-            self.reqs = list(reqs)
-            self.req_pool_indices = None
+        if len(reqs) == len(self.reqs):
+            return
+        if self.spec_info is not None and reqs:
+            self.spec_info.filter_batch([at for at, req in enumerate(self.reqs) if req in reqs])
+        self.reqs = list(reqs)
+        self.req_pool_indices = None
 
     def merge_batch(self, other: ScheduleBatch) -> None:
         """Takes the other's requests in, as rows that decode."""
+        if self.is_empty():
+            self.spec_info = other.spec_info
+        elif other.reqs and self.spec_info is not None and other.spec_info is not None:
+            self.spec_info = self.spec_info.merged_with(other.spec_info)
         self.reqs = self.reqs + other.reqs
         self.req_pool_indices = None
 

@@ -66,10 +66,15 @@ def build_scheduler(
         rows = config.max_running_requests + 1
         sampling = SamplingTable(device, rows)
         graphs = GraphSettings(
-            device, config.batch_sizes, streams.forward_stream, dev.graph_pool_handle(), config.fences.read_done
+            device,
+            config.batch_sizes,
+            streams.forward_stream,
+            dev.graph_pool_handle(),
+            config.fences.read_done,
+            config.metadata_in_graph,
         )
         swa = pools.allocator if isinstance(pools.allocator, SWATokenToKVPoolAllocator) else None
-        resources = Resources(config, target, pools.req_to_token, pools.kv, swa, sampling, graphs, forced)
+        resources = Resources(config, target, pools.req_to_token, pools.kv, swa, sampling, streams, graphs, forced)
         worker = make_worker(resources, draft)
         future_map = FutureMap(device, rows, worker.relay_shapes, config.fences, streams)
     memory = CacheMemory(
@@ -77,7 +82,7 @@ def build_scheduler(
         pools.allocator,
         alloc_len,
         streams,
-        config.plan_stream,
+        config.plan_stream and worker.allocates_on_plan_stream,
         target.config.sliding_window,
     )
     scheduler = Scheduler(device, config, streams, worker, memory, future_map, sampling, target.config.eos_token_id)

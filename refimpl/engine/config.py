@@ -14,7 +14,7 @@ MOST_TOKENS = 2**31
 """Slots and positions travel as int32."""
 COUNTS = ("max_running_requests", "max_context", "max_prefill_tokens", "draft_topk", "draft_tokens")
 OPTIONAL_COUNTS = ("num_slots", "num_swa_slots", "draft_steps")
-FLAGS = ("overlap", "plan_stream", "needs_cpu_seq_lens", "disable_consecutive_prefill_overlap")
+FLAGS = ("overlap", "plan_stream", "needs_cpu_seq_lens", "metadata_in_graph", "disable_consecutive_prefill_overlap")
 
 
 @dataclass(frozen=True)
@@ -31,6 +31,7 @@ class EngineConfig:
         plan_stream: write ``req_to_token`` on a stream of its own, forked off and joined to ``schedule_stream``.
         needs_cpu_seq_lens: the host must know the lengths of a step before it launches it, as some attention
             kernels' planners do; it then blocks for the relay's private copy.
+        metadata_in_graph: graphs read the shared tables again when they are replayed, as some attention backends do.
         disable_consecutive_prefill_overlap: read the results of a prefill before the next one is launched.
         draft_steps: tokens that EAGLE drafts; None for what its weights were trained for.
         draft_topk: branches a step of EAGLE's tree; 1 drafts a chain.
@@ -49,6 +50,7 @@ class EngineConfig:
     overlap: bool = True
     plan_stream: bool = False
     needs_cpu_seq_lens: bool = False
+    metadata_in_graph: bool = False
     disable_consecutive_prefill_overlap: bool = False
     draft_steps: int | None = None
     draft_topk: int = 1

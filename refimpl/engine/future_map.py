@@ -13,7 +13,7 @@ import torch
 
 from refimpl import device as devices
 from refimpl.engine.streams import Streams
-from refimpl.fences import Fences, wait_publish_ready
+from refimpl.fences import Fences, record_publish_ready, wait_publish_ready
 
 Shapes = Mapping[str, tuple[tuple[int, ...], torch.dtype]]
 """By name: the shape of one row, and its type."""
@@ -36,7 +36,8 @@ class FutureMap:
     """Relay buffers with a row for each row of ``req_to_token``; row 0 is padding.
 
     Two calls write it. ``publish`` is early: as soon as the new lengths exist, and with an event, since the schedule
-    stream reads them. ``stash`` is late and without an event: its readers run on the forward stream itself.
+    stream reads them. ``stash`` is late and without an event: its readers run on the forward stream itself. The rows of
+    a request whose prefill ran elsewhere are seeded by the same two calls, on the schedule stream.
 
     Args:
         device: ``"cuda"`` or ``"sim"``.
@@ -47,8 +48,9 @@ class FutureMap:
 
     Attributes:
         output_tokens_buf: ``[rows]`` int64. Forward writes and reads it.
-        new_seq_lens_buf: ``[rows]`` int64. Forward writes it, schedule reads it, and so does the private stream that
-            takes lengths to the host.
+        new_seq_lens_buf: ``[rows]`` int64. Forward writes it, and schedule where it seeds; schedule reads it, and so
+            does the private stream that takes lengths to the host.
+        publish_ready: the event; None until somebody publishes.
     """
 
     def __init__(self, device: str, rows: int, extras: Shapes, fences: Fences, streams: Streams) -> None:
@@ -64,27 +66,34 @@ class FutureMap:
         self.fwd_prepare_d2h_stream = streams.fwd_prepare_d2h_stream
         self.new_seq_lens_cpu_pinned = devices.pinned(rows, torch.int64, device)
 
-    def publish(self, future_indices: torch.Tensor, new_seq_lens: torch.Tensor) -> None:
-        """Relay the new lengths, and say so.
+    def publish(self, future_indices: torch.Tensor, new_seq_lens: torch.Tensor, writer: Any = None) -> None:
+        """Relay the new lengths, and say so. Without requests, as on an idle rank, it does nothing at all.
 
         Args:
             future_indices: ``[bs]`` int64, the requests' rows.
             new_seq_lens: ``[bs]`` int64.
+            writer: the current stream; None for ``forward_stream``.
 
         Order:
-            On ``forward_stream``, as early in the step as the lengths exist. The host does not block.
+            On ``forward_stream``, as early in the step as the lengths exist; on ``schedule_stream`` where the rows of
+            prebuilt requests are seeded, behind ``before_prebuilt``. The host does not block.
         """
+        if not len(future_indices):
+            return
         # Safe because: schedule read the last lengths before this forward, which waited for it.
         self.new_seq_lens_buf[future_indices] = new_seq_lens
-        if self.publish_ready is None:
+        recorded = self.publish_ready is not None
+        if not recorded:
             self.publish_ready = self._new_event()
-        self.publish_ready.record(self._streams.forward_stream)
+        stream = self._streams.forward_stream if writer is None else writer
+        record_publish_ready(self.fences.publish, self.publish_ready, stream, recorded)
 
     def stash(self, future_indices: torch.Tensor, payload: RelayPayload) -> None:
         """Relay tokens and draft state.
 
         Order:
-            On ``forward_stream``, at the end of the step. No event: the readers come later on the same stream.
+            On ``forward_stream``, at the end of the step. No event: the readers come later on the same stream. Seeds
+            are written on ``schedule_stream``; the forward that reads them waits for it.
         """
         self.output_tokens_buf[future_indices] = payload.bonus_tokens
         for name, rows in payload.extras.items():

@@ -43,7 +43,7 @@ class CacheMemory:
         self.num_slots = allocator.available()
         self.reserve = BLOCKS_AHEAD * alloc_len
         self.window = window
-        self._streams, self._plan_stream = streams, plan_stream
+        self._streams, self.plan_stream = streams, plan_stream
 
     def needed(self, reqs: Sequence[Req]) -> int:
         """Slots that the next step of these requests lacks."""
@@ -78,7 +78,7 @@ class CacheMemory:
             return None
         rows = [row for row, begin, end in spans for _ in range(end - begin)]
         columns = [column for _, begin, end in spans for column in range(begin, end)]
-        if self._plan_stream:
+        if self.plan_stream:
             # Safe because: plan writes req_to_token after schedule's barrier, which it inherits here.
             self._streams.plan_stream.wait_stream(self._streams.schedule_stream)
             with self._streams.plan_stream:

@@ -55,6 +55,14 @@ class OutputProcessor:
             if not req.finished() and req.epoch == epoch:
                 self._take_tokens(req, row[: row[-1]], launched.forward_mode)
 
+    def process_prebuilt(self, req: Req, first_token: int) -> None:
+        """Takes the token that a prefill elsewhere brought along; it may end the request.
+
+        Order:
+            On ``schedule_stream``, behind the write of the request's row. The host does not block.
+        """
+        self._take_tokens(req, [first_token], ForwardMode.PREBUILT)
+
     def ended(self, req: Req) -> None:
         """Tells that a request ended without a token."""
         self._outputs.append(Output(req.rid, [], req.finish_reason))
@@ -65,7 +73,7 @@ class OutputProcessor:
         return outputs
 
     def _take_tokens(self, req: Req, tokens: list[int], forward_mode: ForwardMode) -> None:
-        if not forward_mode.is_extend():
+        if forward_mode not in (ForwardMode.EXTEND, ForwardMode.PREBUILT):
             req.kv_committed_len += len(tokens)
             req.accept_lens[len(tokens)] += 1
         taken = req.accept(tokens, self._eos_token_id)

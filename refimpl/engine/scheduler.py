@@ -1,7 +1,8 @@
 """The scheduler: which requests step next, in which order the streams get their work, and when results are read.
 
 Both loops have SGLang's order, so that the two can be read side by side. Left out: prefix cache, chunked prefill,
-grammars with their delayed sampling, tensor parallelism, disaggregation. SGLang's normal loop hands a draft's state on
+grammars with their delayed sampling, tensor parallelism, and of disaggregation all but prebuilt requests. SGLang's
+normal loop hands a draft's state on
 by itself; here both loops run the same ``run_batch``, so that they differ in nothing but when results are read.
 
 Source: sgl-project/sglang, ``managers/scheduler.py``.
@@ -20,11 +21,14 @@ import torch
 from refimpl import device as devices
 from refimpl.engine.batch import LaunchedBatch, ScheduleBatch
 from refimpl.engine.config import EngineConfig
+from refimpl.engine.draft_input import DraftInput, DraftInputs
 from refimpl.engine.forward_batch import ForwardBatch, ForwardResult
 from refimpl.engine.forward_mode import ForwardMode
 from refimpl.engine.future_map import FutureMap
+from refimpl.engine.kv_transfer import KVTransferAgent
 from refimpl.engine.memory import CacheMemory
 from refimpl.engine.output_processor import Output, OutputProcessor
+from refimpl.engine.prebuilt import PrebuiltQueue
 from refimpl.engine.prefill import upload_prompts
 from refimpl.engine.request import FinishReason, Req
 from refimpl.engine.results import ResultRing
@@ -32,7 +36,7 @@ from refimpl.engine.sampling_table import SamplingTable, sampling_mode
 from refimpl.engine.staging import DEPTH, Staging
 from refimpl.engine.streams import Streams
 from refimpl.engine.workers.base import Worker
-from refimpl.fences import apply_war_barrier
+from refimpl.fences import WarBarrier, apply_war_barrier, barrier_stands, keeps_mailbox
 from refimpl.model.sampling import SamplingMode
 
 
@@ -70,6 +74,9 @@ class Scheduler:
         rows = 2 * memory.reserve + 8
         self.ints = Staging(device, torch.int64, 4 * most + rows * (config.max_running_requests + 1))
         self.floats = Staging(device, torch.float32, 2 * config.max_running_requests)
+        self.draft_inputs = DraftInputs(
+            device, devices.get(device).Event, config.fences, streams, memory.plan_stream, self.ints
+        )
         self.inbox: deque[Req] = deque()
         self.waiting_queue: deque[Req] = deque()
         self.running_batch = ScheduleBatch(ForwardMode.DECODE, [])
@@ -80,6 +87,18 @@ class Scheduler:
         self.num_retracted = 0
         self._captured = set[SamplingMode]()
         self.outputs = OutputProcessor(memory, eos_token_id)
+        self.prebuilt = PrebuiltQueue(
+            device,
+            config,
+            streams,
+            memory,
+            future_map,
+            sampling,
+            KVTransferAgent(device, streams, worker, memory),
+            self.outputs,
+            self.ints,
+            self.floats,
+        )
 
     # The loops
 
@@ -104,6 +123,7 @@ class Scheduler:
         while self.has_work():
             with self._turn():
                 self.ingest_requests()
+                self._apply_war_barrier(WarBarrier.LOOP_TOP)
 
                 batch = self.get_next_batch_to_run()
                 disable_overlap_for_batch = self.is_disable_overlap_for_batch(batch)
@@ -114,7 +134,7 @@ class Scheduler:
                 if batch:
                     result = self.run_batch(batch)
                     # Result processing writes full_to_swa: it, too, comes behind this forward's reads.
-                    self._apply_war_barrier()
+                    self._apply_war_barrier(WarBarrier.AFTER_RUN_BATCH)
                     self.result_queue.append((batch.copy(), result))
 
                 if self.last_batch:
@@ -150,6 +170,7 @@ class Scheduler:
             or self.waiting_queue
             or self.last_batch
             or self.result_queue
+            or self.prebuilt
             or not self.running_batch.is_empty()
         )
 
@@ -179,6 +200,7 @@ class Scheduler:
         devices.get(self.device).synchronize()
         self.inbox.clear()
         self.waiting_queue.clear()
+        self.prebuilt.clear()
         self.result_queue.clear()
         self.running_batch, self.last_batch = ScheduleBatch(ForwardMode.DECODE, []), None
         self.worker.last_shared_read_runner.shared_read_done_event = None
@@ -196,6 +218,8 @@ class Scheduler:
             self.last_batch.filter_batch()
             self.running_batch.merge_batch(self.last_batch)
         self.running_batch.filter_batch()
+        if self.prebuilt:
+            self._merge_prebuilt()
         new_batch = self.get_new_batch_prefill()
         if new_batch is not None:
             return new_batch
@@ -203,6 +227,12 @@ class Scheduler:
             return None
         self.update_running_batch(self.running_batch)
         return None if self.running_batch.is_empty() else self.running_batch
+
+    def _merge_prebuilt(self) -> None:
+        """Requests whose prefill ran elsewhere decode with the running ones."""
+        seeded = self.prebuilt.get_new_prebuilt_batch(self.running_batch.batch_size())
+        if seeded is not None:
+            self.running_batch.merge_batch(seeded)
 
     def get_new_batch_prefill(self) -> ScheduleBatch | None:
         """Takes requests off the queue, in order, as long as rows, slots and the prefill's size allow."""
@@ -232,7 +262,9 @@ class Scheduler:
     def update_running_batch(self, batch: ScheduleBatch) -> None:
         """Retracts what no longer fits, and reserves the slots of the next step."""
         while not self.memory.can_decode(batch.reqs):
-            self.retract_decode(batch)
+            # Whoever holds slots and does not run yet gives them back first.
+            if not self.prebuilt.give_back_blocking():
+                self.retract_decode(batch)
         if not batch.is_empty():
             self.prepare_for_decode(batch)
 
@@ -251,6 +283,8 @@ class Scheduler:
 
     def prepare_for_decode(self, batch: ScheduleBatch) -> None:
         """Slots for two blocks ahead: what is committed is known one step late. On ``schedule_stream``."""
+        if batch.spec_info is not None:
+            batch.spec_info.prepare_for_decode()
         self.memory.prepare_for_decode(batch.reqs, self.ints)
 
     # Steps
@@ -266,9 +300,9 @@ class Scheduler:
         mode = sampling_mode(batch.reqs)
         self.capture_blocking(mode)
         future_indices = batch.upload_rows(self.ints)
-        seq_lens = batch.seq_lens if batch.extend is not None else self.future_map.resolve_seq_lens(future_indices)
-        assert seq_lens is not None, "a prefill brings its lengths along"
+        seq_lens = self._resolve_seq_lens(batch, future_indices)
         seq_lens_cpu = self._seq_lens_cpu_blocking(batch) if self.config.needs_cpu_seq_lens else None
+        draft_input = self.draft_inputs.of_a_step() if self.draft_inputs.needed else None
 
         # Safe because: forward reads what schedule prepared after it was written, and it publishes the next lengths
         # after schedule gathered the last ones.
@@ -283,14 +317,17 @@ class Scheduler:
             forward_batch = ForwardBatch(
                 batch.forward_mode, future_indices, seq_lens, mode, relay, batch.extend, seq_lens_cpu
             )
-            on_publish = partial(self.future_map.publish, future_indices)
+            on_publish = partial(self._publish, forward_batch, draft_input)
             result = self.worker.forward_batch_generation(forward_batch, on_publish)
             self.future_map.stash(future_indices, result.relay)
+            if draft_input is not None and (batch.extend is not None or self.worker.verify_done_at_end):
+                draft_input.record()
             self.results.copy_to_cpu(result, self.forward_ct)
 
         # Safe because: schedule allocated these, and gets their memory again when the host drops them. The ring drops
         # them two steps later, when the host has read this step's results and forward is done with them.
-        self.batch_record_buf[self.forward_ct % DEPTH] = (forward_batch, result)
+        self.batch_record_buf[self.forward_ct % DEPTH] = (forward_batch, result, batch.spec_info)
+        batch.spec_info = draft_input
         self.ints.next_step()
         self.floats.next_step()
         return result
@@ -301,23 +338,53 @@ class Scheduler:
             self.worker.capture_blocking(mode)
             self._captured.add(mode)
 
-    def _apply_war_barrier(self) -> None:
-        """What schedule writes from here on comes after this forward's last read of the shared tables."""
+    def _apply_war_barrier(self, place: WarBarrier) -> None:
+        """What schedule writes from here on comes after the last forward's last read of the shared tables."""
+        fences = self.config.fences
+        if not barrier_stands(fences.war_barrier, fences.platform, place):
+            return
         runner = self.worker.last_shared_read_runner
-        # Taken and cleared: a forward that publishes nothing must not be fenced by an older one's event.
-        read_done, runner.shared_read_done_event = runner.shared_read_done_event, None
-        apply_war_barrier(self.config.fences.war_barrier, read_done, self.schedule_stream, self.forward_stream)
+        read_done = runner.shared_read_done_event
+        if not keeps_mailbox(fences.read_done):
+            # Taken and cleared: a forward that publishes nothing must not be fenced by an older one's event.
+            runner.shared_read_done_event = None
+        apply_war_barrier(read_done, self.schedule_stream, self.forward_stream)
 
     def on_idle(self) -> None:
-        """Nothing runs: every row and slot must be back."""
+        """Nothing runs: every row and slot must be back, but for those of requests that wait for their KV."""
+        if self.prebuilt:
+            self.prebuilt.wait_blocking()
+            return
         slots, rows = self.memory.allocator, self.memory.req_to_token_pool
         if not self.waiting_queue:
             assert rows.available() == rows.rows, f"{rows.rows - rows.available()} rows are not back"
             assert slots.available() == self.memory.num_slots, f"{self.memory.num_slots - slots.available()} slots leak"
 
+    def _resolve_seq_lens(self, batch: ScheduleBatch, future_indices: torch.Tensor) -> torch.Tensor:
+        """``[bs]`` int64 on the device, by whoever carries them; on ``schedule_stream``."""
+        if batch.extend is not None:
+            assert batch.seq_lens is not None, "a prefill brings its lengths along"
+            return batch.seq_lens
+        if self.draft_inputs.carries_lengths:
+            assert batch.spec_info is not None, "the last step left its draft input"
+            return batch.spec_info.seq_lens()
+        return self.future_map.resolve_seq_lens(future_indices)
+
+    def _publish(self, batch: ForwardBatch, draft_input: DraftInput | None, new_seq_lens: torch.Tensor) -> None:
+        """Leaves the new lengths for the next step, with whoever carries them; on ``forward_stream``."""
+        if draft_input is not None and self.draft_inputs.carries_lengths:
+            draft_input.publish(new_seq_lens)
+        else:
+            self.future_map.publish(batch.req_pool_indices, new_seq_lens)
+        if draft_input is not None and batch.extend is None and not self.worker.verify_done_at_end:
+            draft_input.record()
+
     def _seq_lens_cpu_blocking(self, batch: ScheduleBatch) -> tuple[int, ...]:
         if batch.extend is not None:
             return batch.extend.lens
+        if self.draft_inputs.carries_lengths:
+            assert batch.spec_info is not None, "the last step left its draft input"
+            return batch.spec_info.seq_lens_cpu_blocking()
         return tuple(self.future_map.resolve_seq_lens_cpu_blocking([req.row for req in batch.reqs]))
 
     def _turn(self) -> AbstractContextManager[Any]:

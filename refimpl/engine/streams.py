@@ -44,6 +44,15 @@ def allocate_streams(device: str) -> Streams:
     return Streams(*drawn)
 
 
+def another_stream(device: str, streams: Streams) -> Any:
+    """A stream that is none of an engine's.
+
+    Raises:
+        RuntimeError: the pool gave no distinct stream.
+    """
+    return _distinct(device, [getattr(streams, field.name) for field in fields(streams)])
+
+
 def _distinct(device: str, taken: list[Any]) -> Any:
     dev = devices.get(device)
     for _ in range(REDRAWS):

@@ -4,7 +4,12 @@ The forward of step N writes ``new_seq_lens`` on ``forward_stream`` and records 
 N+1 reads ``new_seq_lens`` on ``schedule_stream``. Both fences below order the read after the write; they differ in who
 stands still meanwhile.
 
-Source: sgl-project/sglang, ``ScheduleBatch.maybe_wait_verify_done``, pull request 25465 (May 2026).
+DFLASH kept an event of that name longer, at the end of its step, and for another hazard: a fence of its own around the
+cells of ``req_to_token`` that ``prepare_for_decode`` writes.
+
+Source: sgl-project/sglang, ``ScheduleBatch.maybe_wait_verify_done``, pull request 25465 (May 2026); superseded by
+``publish_ready`` with pull request 25879 of the same week. DFLASH's: ``DFlashDraftInputV2.prepare_for_decode``, until
+pull request 29556 (June 2026).
 """
 
 from enum import StrEnum
@@ -54,4 +59,36 @@ def maybe_wait_verify_done(
             verify_done.synchronize()
         case VerifyDone.WAIT:
             # Safe because: schedule reads new_seq_lens after verify_done.
+            schedule_stream.wait_event(verify_done)
+
+
+def self_fence(variant: VerifyDone, verify_done: Any, plan_stream: Any, schedule_stream: Any) -> None:
+    """DFLASH's own fence: ``prepare_for_decode`` writes ``req_to_token`` after the whole forward in flight.
+
+    Removes the WAR hazard on ``req_to_token`` where cells of running requests are appended; rows that prefills write
+    are not behind it.
+
+    Args:
+        variant: ``NONE`` for no such fence; ``SYNCHRONIZE`` as upstream had it; ``WAIT`` for what it could have been.
+        verify_done: recorded at the end of the last forward; None before the first one.
+        plan_stream: writes the table where there is one; None: ``schedule_stream`` does.
+        schedule_stream: the stream of ``prepare_for_decode``.
+
+    Order:
+        Called on the host. ``SYNCHRONIZE`` without a plan stream blocks the host until the forward has executed.
+    """
+    if verify_done is None:
+        return
+    match variant:
+        case VerifyDone.NONE:
+            # Safe only where a barrier stands before: it orders these writes after the same reads.
+            pass
+        case VerifyDone.SYNCHRONIZE if plan_stream is None:
+            # Safe because: the host submits schedule's writes after verify_done.
+            verify_done.synchronize()
+        case VerifyDone.SYNCHRONIZE | VerifyDone.WAIT if plan_stream is not None:
+            # Safe because: plan writes the table after verify_done.
+            plan_stream.wait_event(verify_done)
+        case VerifyDone.WAIT:
+            # Safe because: schedule writes the table after verify_done.
             schedule_stream.wait_event(verify_done)

@@ -42,11 +42,18 @@ def shortfalls(data: Data) -> list[Shortfall]:
 
 def _of_rows(data: Data) -> Iterator[Shortfall]:
     for part in ("plain_steps", "overlapped_steps", "acceptance"):
-        for row in data.get(part, ()):
+        for row in _beside_the_fastest(data.get(part, ())):
             for bar in bars({part: [row]}):
                 if not bar.reached:
                     field = next(name for name in WHY if row.get(name) == bar.measured)
                     yield Shortfall(bar, WHY[field](row))
+
+
+def _beside_the_fastest(rows: Sequence[Row]) -> Iterator[Row]:
+    """The rows; those that have a host reference also have the smallest of them all, under `fastest_us`."""
+    measured = [row["reference_us"] for row in rows if "reference_us" in row]
+    for row in rows:
+        yield {**row, "fastest_us": min(measured)} if "reference_us" in row else row
 
 
 def _of_comparisons(data: Data) -> Iterator[Shortfall]:
@@ -89,10 +96,14 @@ def _idle(row: Row) -> str:
 
 def _host(row: Row) -> str:
     hidden = row["host_ms"] <= row["forward_ms"]
-    words = "it is hidden behind" if hidden else "it is longer than"
+    words = "It is hidden behind" if hidden else "It is longer than"
+    forward = f"{words} the forward's {row['forward_ms']:.3f} ms."
+    if "reference_us" not in row:
+        return f"The scheduler is Python, and so is each of its calls into torch. {forward}"
+    calls, slower = sum(row["calls"].values()), row["reference_us"] / row["fastest_us"]
     return (
-        f"The scheduler is Python, and so is each of its calls into torch; {words} the forward's "
-        f"{row['forward_ms']:.3f} ms."
+        f"The host makes {calls:.0f} calls a step, from Python. The reference calls cost {row['reference_us']:.1f} µs "
+        f"beside this row, {slower:.2f} times those of the fastest. {forward}"
     )
 
 

@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from refimpl.lessons import results
+from refimpl.lessons.bench_engine.added import Group, origins, parts_of
 from refimpl.lessons.bench_engine.drive import Loop
-from refimpl.lessons.engine_shortfalls import shortfalls
+from refimpl.lessons.bench_engine.origin import Origin
+from refimpl.lessons.engine_shortfalls import TOGETHER, shortfalls
 from refimpl.lessons.results import Result
 
 Row = Mapping[str, Any]
-BENCH, ACCEPTANCE, TRAINING, LOSSLESS = "bench_engine", "engine_acceptance", "training", "lossless_sim"
+BENCH, TRAINING, LOSSLESS = "bench_engine", "training", "lossless_sim"
 MADE_BY = {
     BENCH: "python -m refimpl bench engine --save bench_engine",
-    ACCEPTANCE: "python -m refimpl bench engine --device sim --models small --only acceptance --save engine_acceptance",
     TRAINING: "python -m refimpl train run",
     LOSSLESS: "python -m refimpl lossless --device sim --seeds 200 --save lossless_sim",
 }
@@ -28,21 +30,32 @@ _FIGURE = re.compile(r"[≤≥ ]*[\d,.]+( M|%)?( \([\d.]+\))?|–")
 
 
 @dataclass(frozen=True)
+class Source:
+    """One line below a table: where figures come from.
+
+    Args:
+        words: where and when; and which figures, where a table has several sources.
+        command: what measured them.
+    """
+
+    words: str
+    command: str
+
+
+@dataclass(frozen=True)
 class Table:
-    """A table with the line that says where it comes from.
+    """A table with the lines that say where it comes from.
 
     Args:
         heads: of the columns.
         rows: cells, as they are shown.
-        origin: where and when.
-        command: what measured it.
+        sources: at least one.
         lead: a sentence before it; empty for none.
     """
 
     heads: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
-    origin: str
-    command: str
+    sources: tuple[Source, ...]
     lead: str = ""
 
     @property
@@ -101,7 +114,7 @@ def _acceptance(of: Result) -> Table:
     for draft, domain in dict.fromkeys((draft, domain) for draft, domain, _ in found):
         cells = [_accepted(found.get((draft, domain, heat))) for heat in heats]
         rows.append((_called(draft), domain, *cells))
-    return _table(of, ("draft", "text", *(f"T = {heat:g}" for heat in heats)), rows)
+    return _table(of, ("draft", "text", *(f"T = {heat:g}" for heat in heats)), rows, ("acceptance",))
 
 
 def _accepted(row: Row | None) -> str:
@@ -117,12 +130,15 @@ def _steps(of: Result) -> Table:
             f"{row['step_ms']:.3f}",
             f"{row['forward_ms']:.3f}",
             f"{row['host_ms']:.3f}",
+            f"{sum(row['calls'].values()):.0f}" if "calls" in row else "–",
+            f"{row['reference_us']:.1f}" if "reference_us" in row else "–",
             f"{row['over_bound']:.3f}",
             f"{row['idle_share']:.1%}",
         )
         for row in _rows(of, "overlapped_steps")
     ]
-    return _table(of, ("weights", "draft", "batch", "step, ms", "forward", "host", "step ÷ longer", "GPU idle"), rows)
+    heads = ("weights", "draft", "batch", "step, ms", "forward", "host", "calls", "reference, µs", "step ÷ longer")
+    return _table(of, (*heads, "GPU idle"), rows, ("overlapped_steps",))
 
 
 def _plain(of: Result) -> Table:
@@ -136,7 +152,8 @@ def _plain(of: Result) -> Table:
         )
         for row in _rows(of, "plain_steps")
     ]
-    return _table(of, ("weights", "batch", "decode graph, ms", "matrix products alone", "ratio"), rows)
+    heads = ("weights", "batch", "decode graph, ms", "matrix products alone", "ratio")
+    return _table(of, heads, rows, ("plain_steps",))
 
 
 def _peers(of: Result) -> Table:
@@ -149,10 +166,10 @@ def _peers(of: Result) -> Table:
             f"{row['step_ms']:.2f}",
             f"{row['accept_len']:.2f}",
         )
-        for part in ("batched", "alone")
+        for part in TOGETHER
         for row in _rows(of, part)
     ]
-    return _table(of, ("weights", "batch", "loop", "tokens/s", "step, ms", "tokens a step"), rows)
+    return _table(of, ("weights", "batch", "loop", "tokens/s", "step, ms", "tokens a step"), rows, TOGETHER)
 
 
 def _serving(of: Result) -> Table:
@@ -166,7 +183,7 @@ def _serving(of: Result) -> Table:
         ratio = f"{overlap['tokens_per_s'] / normal['tokens_per_s']:.2f}"
         rows.append((model, f"{added:g}", *rates, ratio, f"{overlap['over_lower']:.2f}"))
     heads = ("weights", "added, ms", "overlap, tokens/s", "normal", "ratio", "run ÷ bound")
-    return _table(of, heads, rows)
+    return _table(of, heads, rows, ("serving",))
 
 
 def _shortfalls(of: Result) -> Table:
@@ -177,7 +194,8 @@ def _shortfalls(of: Result) -> Table:
     held: Sequence[Row] = of.data.get("bars", ())
     reached = sum(bool(bar["reached"]) for bar in held)
     lead = f"{reached} of {len(held)} figures reach the bar set for them." if held else ""
-    return replace(_table(of, ("figure", "measured", "bar", "what the run says of it"), rows), lead=lead)
+    heads = ("figure", "measured", "bar", "what the run says of it")
+    return replace(_table(of, heads, rows, parts_of(of.data)), lead=lead)
 
 
 def _not_measured(of: Result) -> Table:
@@ -185,7 +203,7 @@ def _not_measured(of: Result) -> Table:
     words = dict.fromkeys(of.data.get("left_out", ()), "the run's time was over")
     words |= {name: f"it failed: {error}" for name, error in map(_split, of.data.get("failed", ()))}
     lead = "" if words else "Every part of the plan was measured."
-    return replace(_table(of, ("not measured", "why"), words.items()), lead=lead)
+    return replace(_table(of, ("not measured", "why"), words.items(), parts_of(of.data)), lead=lead)
 
 
 def _split(failed: str) -> tuple[str, str]:
@@ -215,17 +233,41 @@ def _rows(of: Result, part: str) -> Sequence[Row]:
     return found
 
 
-def _table(of: Result, heads: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> Table:
-    driver = f"driver {of.driver}, " if of.driver else ""
-    verb = "Measured" if of.driver else "Ran"
-    origin = f"{verb} on {of.device} ({driver}torch {of.torch}), {of.date}"
-    return Table(heads, tuple(rows), origin, of.command)
+def _table(of: Result, heads: tuple[str, ...], rows: Iterable[tuple[str, ...]], parts: Collection[str] = ()) -> Table:
+    """A table of some parts of a benchmark; or of a result that is of one run."""
+    return Table(heads, tuple(rows), _sources(of, parts))
+
+
+def _sources(of: Result, parts: Collection[str]) -> tuple[Source, ...]:
+    """A line for each run that has figures in the table; where there are several, each says which are its own."""
+    found: dict[Origin, list[Group]] = {}
+    for part in parts:
+        for origin, groups in origins(of, part).items():
+            found.setdefault(origin, []).extend(groups)
+    if len(found) <= 1:
+        origin = next(iter(found), Origin.of(vars(of)))
+        return (Source(origin.words, origin.command),)
+    runs = Counter((part, model) for groups in found.values() for part, model in {group[:2] for group in groups})
+    shared = {of_two for of_two, times in runs.items() if times > 1}
+    return tuple(
+        Source(f"{origin.words}, {_own(groups, len(parts) > 1, shared)}", origin.command)
+        for origin, groups in found.items()
+    )
+
+
+def _own(groups: Iterable[Group], several_parts: bool, shared: Set[tuple[str, str]]) -> str:
+    """Which figures these are: weights; parts where the table has several; drafts where runs share the weights."""
+    names = []
+    for part, model, draft in groups:
+        words = (model, draft if (part, model) in shared else "", part.replace("_", " ") if several_parts else "")
+        names.append(" ".join(filter(None, words)))
+    return ", ".join(dict.fromkeys(names))
 
 
 TABLES: dict[str, tuple[str, Callable[[Result], Table]]] = {
     "models": (TRAINING, _models),
     "lossless": (LOSSLESS, _lossless),
-    "acceptance": (ACCEPTANCE, _acceptance),
+    "acceptance": (BENCH, _acceptance),
     "steps": (BENCH, _steps),
     "plain": (BENCH, _plain),
     "peers": (BENCH, _peers),

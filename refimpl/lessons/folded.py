@@ -1,4 +1,4 @@
-"""Some steps of a recorded engine, with what one function queues on one stream folded into one op.
+"""Some turns of a recorded engine, with what one method queues on one stream folded into one op.
 
 What orders the lanes is kept as it was recorded: events, waits, and the host's synchronizes. Of the accesses those are
 kept that another lane could meet; memory that one lane alone touches, and its way through the allocator, is left out.
@@ -6,11 +6,14 @@ kept that another lane could meet; memory that one lane alone touches, and its w
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from refimpl.lessons.timelines.naming import COPY, OF_TURN
 from refimpl.program import (
+    EventQuery,
     EventRecord,
     EventSync,
     GraphLaunch,
@@ -18,34 +21,25 @@ from refimpl.program import (
     HostWork,
     Launch,
     Memcpy,
+    Node,
     Op,
     Program,
     Range,
     StreamWaitEvent,
     accesses,
+    label,
     normalized,
 )
 
 HOST = "host"
 HOST_WORK = "get_next_batch_to_run"
-COPY, ASIDE, COPY_STREAM = "copy_to_cpu", "copy aside", "copy"
-"""The copy to the host, the one before it on the forward stream, and the stream of the former."""
-LOAD = "load_batch"
-PART_OF = {
-    "alloc": "prepare_for_decode",
-    "upload": "prepare_for_decode",
-    "_assign": "prepare_for_decode",
-    "assign_rows": "prepare_for_decode",
-    "load_rows": LOAD,
-    "process_batch_result_blocking": "process_batch_result",
-}
-"""What a function is drawn as; others go by their own names."""
-EVENT_OF = {"publish": "publish_ready", "execute": "read_done", COPY: "copy_done"}
-"""What an event is called, by the function that records it."""
-BUFFER_OF = {"resolve_seq_lens": "seq_lens", ASIDE: "results", COPY: "results_cpu"}
-"""What memory without a name is called, by the op that writes it."""
+ASIDE, COPY_STREAM = "copy aside", "copy"
+"""The copy of the results on the forward stream, before the one to the host on this stream."""
+_UNNAMED = re.compile(r"(device|pinned|pageable|memory|block)\d+")
+"""What a recording calls memory that nobody named."""
 _NOT_DRAWN = ("tensor_alloc", "tensor_free", "host_write")
 """The allocator, and the host's writes into staging memory, which a ring of two keeps apart."""
+_OF_TURN = re.compile(OF_TURN.format("(.*)", r"(\d+)"))
 
 
 @dataclass(frozen=True)
@@ -55,14 +49,14 @@ class Turns:
     Args:
         first: the first turn of the loop.
         shown: how many turns.
-        graphs: names of a step's graphs, in the order of their replays.
         host_us: host work to put at the beginning of each turn, in microseconds.
+        params: names of steps whose duration a reader may change.
     """
 
     first: int
     shown: int
-    graphs: Sequence[str]
     host_us: float
+    params: Collection[str] = ()
 
     def number(self, op: Op) -> int | None:
         """The turn of an op, counted from 1; None where it is not shown."""
@@ -70,88 +64,124 @@ class Turns:
             return None
         return op.step - self.first + 1
 
+    def renumbered(self, name: str) -> str:
+        """The name of what one turn made, with the turn counted from the first that is shown; 0 is the one before."""
+        found = _OF_TURN.fullmatch(name)
+        return name if found is None else f"{found[1]} {int(found[2]) - self.first + 1}"
 
-def folded(program: Program, turns: Turns) -> Program:
+
+def folded(program: Program, regions: Sequence[str | None], turns: Turns) -> Program:
     """The turns as a program of their own, numbered from 1.
 
     A wait for what was recorded before the first of them is left out: nothing in the picture comes before it.
 
     Args:
-        program: a recording of the engine whose ops carry the number of their turn and their call sites.
+        program: a recording of the engine whose ops carry the number of their turn.
+        regions: of each op, the method that it was issued in (``Recording.regions``).
         turns: what to keep.
     """
-    inside = (op for op in program.ops if op.op not in _NOT_DRAWN and turns.number(op) is not None)
+    told = zip(program.ops, regions, strict=True)
+    inside = ((op, name) for op, name in told if op.op not in _NOT_DRAWN and turns.number(op) is not None)
     ops = list(_merged(_named(_known(inside), turns)))
-    shared = _shared(ops)
-    names = _names(ops, shared)
+    names = {buf: _called(buf, by, turns) for buf, by in _shared(ops).items()}
     drawn = [_renamed(op, names) for op in ops]
     buffers = {name: program.buffers[buf] for buf, name in names.items()}
-    return replace(program, ops=tuple(_with_host_work(drawn, turns.host_us)), buffers=buffers)
+    lanes = {getattr(op, at) for op in drawn for at in ("stream", "on") if hasattr(op, at)}
+    streams = {name: stream for name, stream in program.streams.items() if name in lanes}
+    return replace(program, ops=tuple(_with_host_work(drawn, turns.host_us)), buffers=buffers, streams=streams)
 
 
-def _known(ops: Iterable[Op]) -> Iterator[Op]:
+def _known(ops: Iterable[tuple[Op, str | None]]) -> Iterator[tuple[Op, str | None]]:
     """Without waits for what was recorded, and reads by the host of what was copied, before these ops."""
     recorded, written = set[str](), set[str]()
-    for op in ops:
+    for op, region in ops:
         if isinstance(op, EventRecord):
             recorded.add(op.event)
-        if isinstance(op, StreamWaitEvent | EventSync) and op.event not in recorded:
+        if isinstance(op, GraphLaunch):
+            recorded |= {node.record for node in op.nodes if node.record is not None}
+        if isinstance(op, StreamWaitEvent | EventSync | EventQuery) and op.event not in recorded:
             continue
         if isinstance(op, HostRead) and op.range.buf not in written:
             continue
         written |= {r.buf for r in accesses(op)[1]}
-        yield op
+        yield op, region
 
 
-def _named(ops: Iterable[Op], turns: Turns) -> Iterator[Op]:
-    """Device work as launches that have the names of the engine's functions; a graph has its own."""
-    replayed, copied, events = dict[int, int](), dict[str, int](), dict[str, str]()
-    for op in ops:
+def _named(ops: Iterable[tuple[Op, str | None]], turns: Turns) -> Iterator[Op]:
+    """Device work as launches that have the names of the engine's methods."""
+    copied = dict[str, int]()
+    for op, region in ops:
         number = turns.number(op)
         assert number is not None, "others were left out"
-        function = _function(op)
-        name = PART_OF.get(function, function)
-        coming = turns.graphs[replayed.get(number, 0) % len(turns.graphs)]
+        name = region or _function(op)
         match op:
             case GraphLaunch():
-                replayed[number] = replayed.get(number, 0) + 1
-                yield _launch(op, f"{coming} {number}", number, coming)
+                yield from _parts(op, name, number, turns)
             case Launch() | Memcpy():
-                if name == LOAD:
-                    name = f"{LOAD} {coming}"
-                elif name == COPY and op.stream != COPY_STREAM:
+                if name == COPY and op.stream != COPY_STREAM:
                     name = ASIDE
                 elif name == COPY:
                     copied |= {r.buf: number for r in accesses(op)[1]}
-                yield _launch(op, f"{name} {number}", number)
+                yield _launch(op, name, number, turns, *accesses(op))
             case HostRead():
-                yield replace(op, name=f"{name} {copied[op.range.buf]}", step=number)
-            case EventRecord():
-                events.setdefault(op.event, _event_name(function, events))
-                yield replace(op, event=events[op.event], step=number)
-            case StreamWaitEvent() | EventSync():
-                yield replace(op, event=events[op.event], step=number)
+                yield replace(op, name=f"{_read_by(op)} {copied.get(op.range.buf, number)}", step=number)
+            case EventRecord() | StreamWaitEvent() | EventSync() | EventQuery():
+                yield replace(op, event=turns.renumbered(op.event), step=number)
             case _:
                 yield replace(op, step=number)
 
 
-def _function(op: Op) -> str:
-    """The function of its call site, such as ``load_rows`` of ``"plain.py:158 (load_rows)"``."""
-    return (op.site or "").rpartition("(")[2].rstrip(")")
+def _parts(op: GraphLaunch, name: str, number: int, turns: Turns) -> Iterator[Op]:
+    """A graph as one kernel; one with events in it as what comes before each, the event, and what comes behind."""
+    before: list[Node] = []
+    for node in op.nodes:
+        event = node.record if node.record is not None else node.wait
+        if event is None:
+            before.append(node)
+            continue
+        yield _part(op, before, f"metadata {name}", number, turns)
+        made = EventRecord if node.record is not None else StreamWaitEvent
+        yield made(event=turns.renumbered(event), stream=op.stream, step=number, site=op.site)
+        before = []
+    yield _part(op, before, name, number, turns)
 
 
-def _event_name(function: str, taken: Mapping[str, str]) -> str:
-    """The name of an event by who records it; those of the ring of results are told apart by a number."""
-    name = EVENT_OF[function]
-    return f"{name} {sum(one.startswith(name) for one in taken.values())}" if function == COPY else name
+def _part(op: GraphLaunch, nodes: Sequence[Node], name: str, number: int, turns: Turns) -> Launch:
+    reads = tuple(r for node in nodes for r in node.reads)
+    writes = tuple(r for node in nodes for r in node.writes)
+    us = op.us if len(nodes) == len(op.nodes) else sum(node.us or 0.0 for node in nodes)
+    return _launch(replace(op, us=us), name, number, turns, reads, writes)
 
 
-def _launch(op: GraphLaunch | Launch | Memcpy, name: str, number: int, param: str | None = None) -> Launch:
-    """Any device work as a kernel; of a graph with all that its nodes touch."""
-    reads, writes = accesses(op)
+def _launch(
+    op: GraphLaunch | Launch | Memcpy,
+    name: str,
+    number: int,
+    turns: Turns,
+    reads: tuple[Range, ...],
+    writes: tuple[Range, ...],
+) -> Launch:
+    """Any device work as a kernel."""
+    param = name if name in turns.params else None
     return Launch(
-        stream=op.stream, name=name, reads=reads, writes=writes, us=op.us, step=number, param=param, site=op.site
+        stream=op.stream,
+        name=f"{name} {number}",
+        reads=reads,
+        writes=writes,
+        us=op.us,
+        step=number,
+        param=param,
+        site=op.site,
     )
+
+
+def _function(op: Op) -> str:
+    """The function of its call site, such as ``upload`` of ``"staging.py:52 (upload)"``."""
+    return (op.site or "").rpartition("(")[2].rstrip(")") or op.op
+
+
+def _read_by(op: HostRead) -> str:
+    return _function(op).removesuffix("_blocking")
 
 
 def _merged(ops: Iterable[Op]) -> Iterator[Op]:
@@ -177,27 +207,22 @@ def _merged(ops: Iterable[Op]) -> Iterator[Op]:
         yield before
 
 
-def _shared(ops: Iterable[Op]) -> set[str]:
-    """Memory that is written, and touched on more than one lane."""
-    lanes, written = defaultdict[str, set[str]](set), set[str]()
+def _shared(ops: Iterable[Op]) -> dict[str, str]:
+    """Memory that is written, and touched on more than one lane, with the op that writes it first."""
+    lanes, written = defaultdict[str, set[str]](set), dict[str, str]()
     for op in ops:
         reads, writes = accesses(op)
-        written |= {r.buf for r in writes}
+        for r in writes:
+            written.setdefault(r.buf, label(op))
         for r in (*reads, *writes):
             lanes[r.buf].add(getattr(op, "stream", HOST))
-    return {buf for buf in written if len(lanes[buf]) > 1}
+    return {buf: by for buf, by in written.items() if len(lanes[buf]) > 1}
 
 
-def _names(ops: Iterable[Op], shared: Set[str]) -> dict[str, str]:
-    """A name for each shared buffer: its own, or one after the op that writes it first."""
-    names = dict[str, str]()
-    for op in ops:
-        for r in accesses(op)[1]:
-            if r.buf in shared and r.buf not in names:
-                stem = BUFFER_OF.get(getattr(op, "name", "").rpartition(" ")[0])
-                made = sum(name.rpartition(" ")[0] == stem for name in names.values())
-                names[r.buf] = r.buf if stem is None else f"{stem} {made}"
-    return names
+def _called(buf: str, by: str, turns: Turns) -> str:
+    """Its name, counted from the first turn; or one after the op that writes it first."""
+    unnamed = _UNNAMED.fullmatch(buf)
+    return turns.renumbered(buf) if unnamed is None else f"made by {by} ({buf})"
 
 
 def _renamed(op: Op, names: Mapping[str, str]) -> Op:

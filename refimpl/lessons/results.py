@@ -101,15 +101,23 @@ def write(
     driver: str,
     torch: str,
     command: str,
+    date: str | None = None,
     folder: Path | str = FOLDER,
 ) -> Path:
     """Write `results/NAME.json`, dated today, if it passes the validation of `load`; an old file stays until then.
+
+    Args:
+        name: of the file.
+        data: the figures.
+        device, driver, torch, command: where they come from.
+        date: of the measurement, where it was not today: YYYY-MM-DD.
+        folder: of the results.
 
     Raises:
         UserError: the name or a figure is refused.
     """
     today = datetime.datetime.now(datetime.UTC).date().isoformat()
-    found = {"device": device, "driver": driver, "torch": torch, "date": today, "command": command, **data}
+    found = {"device": device, "driver": driver, "torch": torch, "date": date or today, "command": command, **data}
     _validated(name, found)
     file = file_of(name, Path(folder))
     file.parent.mkdir(parents=True, exist_ok=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from refimpl.record.work import Access, Buffer, HostStep, Lane, Work
+from refimpl.record.work import Access, Buffer, HostStep, Lane, Named, Work
 
 
 @dataclass(frozen=True)
@@ -43,6 +43,7 @@ class Launched:
         works: Its nodes.
         after: Per node, the nodes that it comes after.
         called: Where and when.
+        region: The innermost region it was launched in.
     """
 
     graph: int
@@ -50,6 +51,7 @@ class Launched:
     works: tuple[Work, ...]
     after: tuple[tuple[Work, ...], ...]
     called: Called
+    region: Named | None = None
 
 
 @dataclass(frozen=True)
@@ -100,3 +102,11 @@ class Lent:
 
 
 Entry = Issued | Launched | Stepped | Touched | Lived | Lent
+
+
+def region_of(entry: Entry) -> str | None:
+    """The name of the innermost region in which the host issued this work; None outside, and for what is no work."""
+    region = entry.region if isinstance(entry, Launched) else None
+    if isinstance(entry, Issued):
+        region = entry.works[0].region
+    return None if region is None else region.name

@@ -12,6 +12,7 @@ import torch
 
 from refimpl import device as devices
 from refimpl.program import Buffer, Op, Program, Stream, Trace, TraceSource, Verdict
+from refimpl.record.entries import region_of
 from refimpl.record.names import Names
 from refimpl.record.programs import Lowering
 from refimpl.record.tap import Tap
@@ -83,6 +84,12 @@ class Recording:
         names = self._names.fresh()
         found = spans(Lowering(self._tap.entries, names).ops(), names, self._start_us)
         return Trace(self.program().lanes, tuple(found), TraceSource.SIMULATED, "simulated device")
+
+    @property
+    def regions(self) -> tuple[str | None, ...]:
+        """For each op of the program, the name of the innermost region (`dev.cost(name)`) that it was issued in; None
+        outside, and for what the host does itself."""
+        return tuple(region_of(entry) for _, entry in Lowering(self._tap.entries, self._names.fresh()).ops())
 
     @property
     def widened(self) -> tuple[str, ...]:

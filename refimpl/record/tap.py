@@ -15,7 +15,7 @@ import torch
 from refimpl.device.stated import one_launch_around
 from refimpl.record.entries import Called, Entry, Issued, Launched, Lent, Lived, Stepped, Touched
 from refimpl.record.names import Key
-from refimpl.record.work import Access, Buffer, HostKind, HostStep, Kind, Lane, Work, one_region
+from refimpl.record.work import Access, Buffer, HostKind, HostStep, Kind, Lane, Named, Work, one_region
 
 _MACHINERY = ("torch", "refimpl.device", "refimpl.record", "contextlib")
 
@@ -76,9 +76,16 @@ class Tap(ABC):
                 statement.refuse_wait()
             statement.refuse_second(work.lane)
 
-    def launched(self, graph: int, lane: Lane, works: tuple[Work, ...], after: tuple[tuple[Work, ...], ...]) -> None:
+    def launched(
+        self,
+        graph: int,
+        lane: Lane,
+        works: tuple[Work, ...],
+        after: tuple[tuple[Work, ...], ...],
+        region: Named | None = None,
+    ) -> None:
         """Notes a launch of a graph."""
-        self.entries.append(Launched(graph, lane, works, after, self.called()))
+        self.entries.append(Launched(graph, lane, works, after, self.called(), region))
 
     def stepped(self, step: HostStep) -> None:
         """Notes what the host did."""

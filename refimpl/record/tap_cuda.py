@@ -210,7 +210,7 @@ class CudaTap(Tap):
                 if held not in slots and self._log is not None:
                     slots[held] = self._log.keep_held(held)
             self._open.append((one, mapped(index, lambda part: slots[part] if isinstance(part, Held) else part)))
-        self.launched(serial_of(graph), _current(), works, after)
+        self.launched(serial_of(graph), _current(), works, after, self._region)
 
     def stated_launch(self, statement: Statement) -> None:
         """A launch that no operator shows, or the rest of one, on the stream of those that do."""

@@ -104,7 +104,7 @@ class SimTap(Tap):
             before = (*op.after, *([last[op.queue]] if op.queue in last else []))
             after.append(tuple(works[other] for other in before if other in works))
             last[op.queue] = op
-        self.launched(self._serials.of(capture), _lane(queue), tuple(works.values()), tuple(after))
+        self.launched(self._serials.of(capture), _lane(queue), tuple(works.values()), tuple(after), DEVICE.open_region)
 
     def host_stepped(self, step: ops.HostStep) -> None:
         """The host did something."""

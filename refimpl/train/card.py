@@ -23,12 +23,14 @@ not run.
 **How they were made.** A byte-level BPE of {vocab_size:,} ids. A target learns the next token of the corpus. Small
 models that always take the likeliest token soon loop, so late in its training it also reads its own greedy text:
 what is new there is learned, what repeats itself is unlearned, no further than needed (unlikelihood training,
-arXiv 1908.04319). That makes it surer of itself, and its loss over held-out text higher. Targets of runs before the
-last one learned none of their own text, unlearned repetition at full strength, and had no text of transformers. The
-weights, rounded to bf16, are *the*
-target. It then writes text, from prompts of the training split, at temperatures 0, 0.7 and 1.0. The drafts learn from
-the corpus until that text appears, and then mostly from it: the target's distribution, the token that followed, or a
-mixture of the two.
+arXiv 1908.04319). That makes it surer of itself, and its loss over held-out text higher. The tables below say which
+run a target is of. The last run trained as described here. Earlier ones differed in three ways: their targets learned
+nothing from their own text, they unlearned repetition at full strength, and transformers' source was not in the
+corpus.
+
+The weights are rounded to bf16, and that is *the* target. It then writes text, from prompts of the training split, at
+temperatures 0, 0.7 and 1.0. The drafts learn from the corpus until that text appears, and then mostly from it: the
+target's distribution, the token that followed, or a mixture of the two.
 """
 _RUNS = {"run": "run", "date": "date", "device": "device", "gpus": "GPUs", "torch": "torch", "seconds": "seconds"}
 _FILES = """Split by file, by a hash of its path. Folders of tests, files above 200 kB and files that repeat

@@ -58,8 +58,12 @@ function drawLink(f, v, r, e, near) {
 	set(g.p, { d });
 	set(g.f, { d: `M${xr - size / 2},${y0}h${size}L${xr},${ya}z` });
 	set(g.h, { d: `M${xv - size / 2},${yb}h${size}L${xv},${y1 - sg * 1.5}z` });
-	const rightSide = xr - measure(v.event ?? "") < L.left + (L.narrow ? 150 : 0);
-	if (strong) set(g.t, { text: v.event, x: rightSide ? xr + 8 : xr - 8, y: y0 + sg * 10 + 3, "text-anchor": rightSide ? "start" : "end" });
+	if (strong) set(g.t, eventLabel(f, v.event ?? "", xr, y0 + sg * 10 + 3));
+}
+/** An event's name beside its arrow; on a narrow screen on the side that has room beside the lane's name, or nowhere. */
+function eventLabel(f, name, x, y) {
+	const { L } = f, w = measure(name) + 8, from = pillStart(f, y), fits = [x >= from && x + w <= L.right, x - w >= from], toRight = L.narrow ? fits[0] || !fits[1] : x + 8 - w < L.left;
+	return { text: L.narrow && !fits[0] && !fits[1] ? "" : name, x: toRight ? x + 8 : x - 8, y, "text-anchor": toRight ? "start" : "end" };
 }
 /** The arrows that touch an op: waits just before it, and waits on what is recorded just after it. @param {any} f @param {string} id */
 function neighbours(f, id) {

@@ -69,6 +69,7 @@ def test_a_book_without_errors_is_green_and_shows_origin_download_and_first_fram
         ("See {ref}`nowhere`.", "nowhere"),
         ("It takes {result}`no_such_result:step_ms|.1f ms`.", "no result 'no_such_result'"),
         ("![a picture of two lanes](_static/none.png)", "none.png"),
+        ("```{made-table} refimpl.lessons:no_such_table\n```", "no table refimpl.lessons:no_such_table"),
     ],
 )
 def test_what_leads_nowhere_turns_the_build_red(tmp_path: Path, words: str, says: str) -> None:

@@ -10,7 +10,7 @@ import torch
 from refimpl import device as devices
 from refimpl.engine.request import SamplingParams
 from refimpl.engine.scheduler import Scheduler
-from refimpl.fences import Fences, ReadDone
+from refimpl.fences import preset
 from refimpl.lessons.lossless.broken import BROKEN, Broken
 from refimpl.lessons.lossless.campaign import Judge
 from refimpl.lessons.lossless.load import Arrival, LoadShape
@@ -75,9 +75,9 @@ def test_with_all_fences_no_two_accesses_race(worker: str, variant: str) -> None
     assert recording.widened == ()
 
 
-@pytest.mark.parametrize("read_done", ReadDone)
-def test_wherever_the_shared_reads_are_called_done_no_two_accesses_race(read_done: ReadDone) -> None:
-    recording = recorded(built("dflash", fences=Fences(read_done=read_done)))
+@pytest.mark.parametrize("name", ["latest", "coarse", "in-replay", "post-replay"])
+def test_wherever_the_shared_reads_are_called_done_no_two_accesses_race(name: str) -> None:
+    recording = recorded(built("dflash", fences=preset(name).chosen()))
     assert check(recording.program()).verdict is Verdict.OK
 
 

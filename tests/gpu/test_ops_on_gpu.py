@@ -146,17 +146,6 @@ def test_a_batch_is_loaded_as_the_plain_op_loads_it(bs: int) -> None:
         assert torch.equal(ours, expected)
 
 
-def test_slots_are_entered_as_the_plain_op_enters_them() -> None:
-    from refimpl.model.ops import triton_tables
-
-    rows, starts = torch.tensor([4, 1, 2], device=DEVICE), torch.tensor([5, 3, 0], device=DEVICE).int()
-    lens, slots = torch.tensor([2, 0, 1100], device=DEVICE).int(), torch.arange(1, 1110, device=DEVICE)
-    ours, expected = torch.zeros(2, 6, 1200, device=DEVICE).int()
-    triton_tables.assign_rows(ours, rows, starts, lens, slots, 1100)
-    plain.assign_rows(expected, rows, starts, lens, slots, 1100)
-    assert torch.equal(ours, expected)
-
-
 @pytest.mark.skipif(DEVICE == "cpu", reason="the dispatch sends CPU tensors to the plain ops")
 def test_a_gradient_through_a_kernel_is_an_error_and_none_inside_reference() -> None:
     x, weight = _random(2, 8).requires_grad_(), _random(8)

@@ -74,6 +74,11 @@ class Machine:
         return self._region is None or not self._region.pending
 
     @property
+    def open_region(self) -> Region | None:
+        """The innermost cost region that is open now."""
+        return self._region
+
+    @property
     def observed(self) -> bool:
         """Somebody asks which bytes an op touches: an observer, or a graph for those of its launches."""
         return bool(self.observers) or self.capture is not None

@@ -6,6 +6,9 @@ import torch
 
 from refimpl.engine.pools.contract import refuse_empty
 
+SLOT_DIM = 2
+"""Of all that a pool holds: keys and values, layers, slots, heads, numbers of a head."""
+
 
 class KVPool:
     """Key and value memory of all layers; a token has the same slot in each.
@@ -57,5 +60,25 @@ class KVPool:
                 `n`, give the rest the target 0, or their own slot.
         Order: on the forward stream, behind the verify that wrote the sources. The host does not block.
         """
-        slot_dim = 2
-        self._kv.index_copy_(slot_dim, dst_slots.long(), self._kv.index_select(slot_dim, src_slots))
+        self.put(dst_slots, self.take(src_slots))
+
+    def take(self, slots: torch.Tensor) -> torch.Tensor:
+        """Keys and values of tokens, in every layer.
+
+        Args:
+            slots: `[n]` integers on the device.
+        Returns:
+            `[2, layers, n, kv_heads, head_dim]`, new memory of the current stream: keys first.
+        Order: reads the pool on the current stream; the host does not block.
+        """
+        return self._kv.index_select(SLOT_DIM, slots)
+
+    def put(self, slots: torch.Tensor, kv: torch.Tensor) -> None:
+        """Writes keys and values of tokens, in every layer.
+
+        Args:
+            slots: `[n]` integers on the device, each at most once, but for slot 0.
+            kv: as `take` gives it.
+        Order: writes the pool on the current stream; the host does not block.
+        """
+        self._kv.index_copy_(SLOT_DIM, slots.long(), kv)

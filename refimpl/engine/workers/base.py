@@ -16,6 +16,7 @@ from refimpl.engine.future_map import Shapes
 from refimpl.engine.graph_runner import DecodeCudaGraphRunner, GraphSettings
 from refimpl.engine.pools import KVPool, ReqToTokenPool, SWAKVPool, SWATokenToKVPoolAllocator
 from refimpl.engine.sampling_table import SamplingTable
+from refimpl.engine.streams import Streams
 from refimpl.model.acceptance import ForcedAcceptance
 from refimpl.model.qwen3 import Qwen3
 from refimpl.model.sampling import SamplingMode
@@ -31,6 +32,7 @@ class Resources:
         req_to_token_pool, kv_pool: the target's memory; drafts have pools of their own with the same slots.
         swa: the map of the sliding layers; None without.
         sampling: parameters of the running requests.
+        streams: the engine's.
         graphs: what graph runners share.
         forced: accept lengths drawn from a histogram instead of earned, for timing with random weights; None: earned.
     """
@@ -41,6 +43,7 @@ class Resources:
     kv_pool: KVPool | SWAKVPool
     swa: SWATokenToKVPoolAllocator | None
     sampling: SamplingTable
+    streams: Streams
     graphs: GraphSettings
     forced: ForcedAcceptance | None = None
 
@@ -59,12 +62,16 @@ class Worker(ABC):
         alloc_len: slots behind the committed length that a step writes, at most.
         relay_shapes: what a step leaves for the next, beside the token.
         last_shared_read_runner: the runner that reads the shared tables last in a step; it has the mailbox.
+        allocates_on_plan_stream: whether a plan stream writes ``req_to_token``; others prepare their verify there.
+        verify_done_at_end: whether ``verify_done``, where an engine has it, ends the step instead of the verify.
     """
 
     resources: Resources
     block: int
     alloc_len: int
     relay_shapes: Shapes
+    allocates_on_plan_stream: bool = True
+    verify_done_at_end: bool = False
 
     @property
     @abstractmethod
@@ -86,6 +93,10 @@ class Worker(ABC):
     def runners(self) -> tuple[DecodeCudaGraphRunner, ...]:
         """Its graph runners."""
 
+    def publishes(self, runner: DecodeCudaGraphRunner) -> bool:
+        """Whether a runner publishes ``read_done``: the last reader of the step alone."""
+        return runner is self.last_shared_read_runner
+
     def forward_batch_generation(self, batch: ForwardBatch, on_publish: OnPublish) -> ForwardResult:
         """Either of them, by the batch's mode; on ``forward_stream``."""
         graphs = self.resources.graphs
@@ -100,4 +111,4 @@ class Worker(ABC):
         gc.collect()
         with torch.inference_mode():
             for runner in self.runners():
-                runner.capture_blocking(mode)
+                runner.capture_blocking(mode, self.publishes(runner))

@@ -32,10 +32,12 @@ class DFlashWorker(Worker):
 
     Order:
         ``draft`` and ``verify`` each copy their snapshot of ``req_to_token``; the verify's is the last shared read, so
-        it has the mailbox. ``draft_extend`` runs on the verify's snapshot.
+        it has the mailbox. ``draft_extend`` runs on the verify's page table, also where graphs read the live tables:
+        to read them again would come behind ``read_done``, and its K and V belong into the slots that were verified.
     """
 
     relay_shapes: Shapes = MappingProxyType({})
+    verify_done_at_end = True
 
     def __init__(self, resources: Resources, draft: DFlash) -> None:
         self.resources, self.draft = resources, draft
@@ -51,7 +53,9 @@ class DFlashWorker(Worker):
         pool, swa = resources.req_to_token_pool, resources.swa
         self.draft_runner = DecodeCudaGraphRunner("draft", graphs, draft_inputs, self._draft, pool)
         self.verify_runner = DecodeCudaGraphRunner("verify", graphs, verify_inputs, self._verify, pool, swa)
-        self.extend_runner = DecodeCudaGraphRunner("draft_extend", graphs, verify_inputs, self._extend, pool, swa)
+        self.extend_runner = DecodeCudaGraphRunner(
+            "draft_extend", graphs, verify_inputs, self._extend, pool, swa, shares_inputs=True
+        )
 
     @property
     def last_shared_read_runner(self) -> DecodeCudaGraphRunner:

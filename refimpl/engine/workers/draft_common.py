@@ -10,6 +10,7 @@ from refimpl.engine.errors import EngineError
 from refimpl.engine.forward_batch import ExtendInputs, pack
 from refimpl.engine.future_map import Shapes
 from refimpl.engine.graph_runner import Body, DecodeCudaGraphRunner, Outputs
+from refimpl.engine.plan import StepPlan
 from refimpl.engine.pools import KVPool
 from refimpl.engine.workers.base import Resources
 from refimpl.engine.workers.target import TargetForward
@@ -61,6 +62,14 @@ def make_runner(
     graphs = resources.graphs
     inputs = DecodeInputs.allocate(graphs.device, max(graphs.batch_sizes), resources.width, tokens, window)
     return DecodeCudaGraphRunner(name, graphs, inputs, body, resources.req_to_token_pool, resources.swa)
+
+
+def make_plan(resources: Resources) -> StepPlan | None:
+    """Who prepares the verify on the plan stream, if the engine has one."""
+    config = resources.config
+    if not config.plan_stream:
+        return None
+    return StepPlan(resources.graphs.device, config.fences.draft_done, resources.streams)
 
 
 def rows_one_by_one(inputs: DecodeInputs, count: int) -> list[Rows]:

@@ -18,6 +18,7 @@ from refimpl.engine.workers.draft_common import (
     draft_pool,
     draft_steps,
     following_tokens,
+    make_plan,
     make_runner,
     rows_one_by_one,
     stack_drawn,
@@ -25,6 +26,7 @@ from refimpl.engine.workers.draft_common import (
     verify_drafts,
 )
 from refimpl.engine.workers.target import TargetForward, first_tokens
+from refimpl.fences import publishes_at_verify
 from refimpl.model.attention import PagedAttention
 from refimpl.model.eagle import Eagle3
 from refimpl.model.sampling import Drawn, Purpose, SamplingMode, draw
@@ -46,8 +48,11 @@ class EagleWorker(Worker):
     Order:
         ``draft``, ``verify`` and ``draft_extend`` each copy their snapshot of ``req_to_token``. The new lengths are
         published between the last two, so the scheduler prepares the next step while ``draft_extend`` runs; but that
-        one has the mailbox, as its ``load_batch`` is the last shared read.
+        one has the mailbox, as its ``load_batch`` is the last shared read. With a plan stream the latter two are
+        loaded there; what was drafted then goes through static inputs of the verify.
     """
+
+    allocates_on_plan_stream = False
 
     def __init__(self, resources: Resources, draft: Eagle3) -> None:
         self.resources, self.draft = resources, draft
@@ -58,16 +63,20 @@ class EagleWorker(Worker):
         self.draft_pool = draft_pool(resources, draft.config, layers=1)
         hidden = ((draft.config.hidden_size,), resources.target.dtype)
         self.relay_shapes: Shapes = {"hidden_states": hidden}
+        self.drafted = self._drafted_shapes()
+        self.plan = make_plan(resources)
         window = resources.target.config.sliding_window
+        starts: Shapes = {"bonus_tokens": TOKEN, **(self.drafted if self.plan is not None else {})}
         self.draft_runner = make_runner(
             resources, "draft", self._draft, {"bonus_tokens": TOKEN, "hidden_states": hidden}
         )
-        self.verify_runner = make_runner(resources, "verify", self._verify, {"bonus_tokens": TOKEN}, window)
+        self.verify_runner = make_runner(resources, "verify", self._verify, starts, window)
         self.extend_runner = make_runner(resources, "draft_extend", self._extend, {})
+        self._verify_publishes = publishes_at_verify(resources.config.fences.read_done)
 
     @property
     def last_shared_read_runner(self) -> DecodeCudaGraphRunner:
-        return self.extend_runner
+        return self.verify_runner if self._verify_publishes else self.extend_runner
 
     def runners(self) -> tuple[DecodeCudaGraphRunner, ...]:
         return self.draft_runner, self.verify_runner, self.extend_runner
@@ -91,12 +100,24 @@ class EagleWorker(Worker):
     def forward_decode(self, batch: ForwardBatch, on_publish: OnPublish) -> ForwardResult:
         assert batch.relay is not None, "a decode starts from what the last step relayed"
         bonus = {"bonus_tokens": batch.relay.bonus_tokens}
-        self.draft_runner.execute(batch, {**bonus, **batch.relay.extras})
-        verified = self.verify_runner.execute(batch, bonus)
-        on_publish(verified["new_seq_lens"])
-        extended = self.extend_runner.execute(batch, {}, publish_read_done=True)
-        relay = RelayPayload(verified["bonus_tokens"], {"hidden_states": extended["hidden_states"]})
-        return ForwardResult(verified["packed"], relay)
+        starts = {**bonus, **batch.relay.extras}
+        verify_publishes = self._verify_publishes
+        if self.plan is None:
+            self.draft_runner.execute(batch, starts)
+            verified = self.verify_runner.execute(batch, bonus, verify_publishes)
+            on_publish(verified["new_seq_lens"])
+            extended = self.extend_runner.execute(batch, {}, not verify_publishes)
+        else:
+            drafted = self.plan.draft(self.draft_runner, batch, starts)
+            block = {**bonus, **{name: drafted[name] for name in self.drafted}}
+            verified = self.plan.verify(self.verify_runner, batch, block, verify_publishes)
+            on_publish(verified["new_seq_lens"])
+            extended = self.plan.extend(self.extend_runner, batch, {}, not verify_publishes)
+        return ForwardResult(verified["packed"], RelayPayload(verified["bonus_tokens"], extended))
+
+    def _drafted_shapes(self) -> Shapes:
+        """What the draft leaves for the verify, as its static inputs hold it where there is a plan stream."""
+        return {"draft_tokens": ((self.num_steps,), torch.int64)}
 
     def _draft(self, inputs: DecodeInputs, mode: SamplingMode) -> Outputs:
         """Draws a token, runs the head on it, and so on."""
@@ -115,8 +136,13 @@ class EagleWorker(Worker):
             drawn.append(draw(logits, tensors, mode, places[step], Purpose.DRAFT))
         return stack_drawn(drawn)
 
-    def _verify(self, inputs: DecodeInputs, mode: SamplingMode) -> Outputs:
+    def _drafted_for(self, inputs: DecodeInputs, mode: SamplingMode) -> Outputs:
+        """What the draft left: in its graph's outputs, where they lie, or where a plan stream copied them to."""
         drafted = self.draft_runner.outputs_of(inputs.batch_size, mode)
+        return {**drafted, **{name: inputs.tokens[name] for name in self.drafted if name in inputs.tokens}}
+
+    def _verify(self, inputs: DecodeInputs, mode: SamplingMode) -> Outputs:
+        drafted = self._drafted_for(inputs, mode)
         return verify_drafts(self.target, drafted["draft_tokens"], drafted.get("draft_probs"), inputs, mode)
 
     def _extend(self, inputs: DecodeInputs, mode: SamplingMode) -> Outputs:

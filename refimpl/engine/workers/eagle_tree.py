@@ -12,6 +12,7 @@ import torch
 from refimpl.engine.config import EngineConfig
 from refimpl.engine.decode_inputs import DecodeInputs, Rows, rows_behind
 from refimpl.engine.errors import EngineError
+from refimpl.engine.future_map import Shapes
 from refimpl.engine.graph_runner import Outputs
 from refimpl.engine.pools import KVPool
 from refimpl.engine.workers.base import Resources
@@ -45,6 +46,11 @@ class EagleTreeWorker(EagleWorker):
         self.topk, self.num_nodes = resources.config.draft_topk, resources.config.draft_tokens
         super().__init__(resources, draft)
         self.alloc_len = tree_alloc_len(draft, resources.config)
+
+    def _drafted_shapes(self) -> Shapes:
+        nodes = ((self.num_nodes,), torch.int64)
+        mask = ((self.num_nodes, self.num_nodes), torch.bool)
+        return {"draft_tokens": nodes, "parents": nodes, "depth": nodes, "mask": mask}
 
     def _draft(self, inputs: DecodeInputs, mode: SamplingMode) -> Outputs:
         """Grows the tree a frontier at a time. No draw decides its shape, so a verify by draws is lossless."""
@@ -85,8 +91,12 @@ class EagleTreeWorker(EagleWorker):
 
     def _verify(self, inputs: DecodeInputs, mode: SamplingMode) -> Outputs:
         """The target over the tree, and the K and V of the accepted path to where those of a chain would be."""
-        drafted = self.draft_runner.outputs_of(inputs.batch_size, mode)
-        tree = DraftTree(drafted["draft_tokens"], drafted["parents"], drafted["depth"], drafted["mask"], self.num_steps)
+        drafted = self._drafted_for(inputs, mode)
+        mask = drafted["mask"]
+        if self.plan is not None:
+            # Each node sees itself; in inputs that were never filled, such as padding, none would see anything.
+            mask = mask | torch.eye(self.num_nodes, dtype=torch.bool, device=mask.device)
+        tree = DraftTree(drafted["draft_tokens"], drafted["parents"], drafted["depth"], mask, self.num_steps)
         logits, features = self.target.rows(tree.tokens, tree_rows(inputs, tree))
         tensors = self.resources.sampling.rows(inputs.req_pool_indices)
         accepted = verify_tree(tree, logits, inputs.seq_lens, tensors, mode)

@@ -22,12 +22,14 @@ from refimpl.engine.workers.draft_common import (
     draft_pool,
     draft_steps,
     following_tokens,
+    make_plan,
     make_runner,
     stack_drawn,
     take_rows,
     verify_drafts,
 )
 from refimpl.engine.workers.target import TargetForward, first_tokens
+from refimpl.fences import publishes_at_verify
 from refimpl.model.attention import PagedAttention, PagedMetadata
 from refimpl.model.mtp import MultiLayerEagle
 from refimpl.model.sampling import Drawn, Purpose, SamplingMode, draw
@@ -71,8 +73,11 @@ class MtpWorker(Worker):
 
     Order:
         ``verify`` and ``draft_extend`` each copy their snapshot of ``req_to_token``; the latter has the mailbox. The
-        new lengths are published between the two.
+        new lengths are published between the two. With a plan stream both are loaded there; what the step before
+        drafted is gathered on ``forward_stream``, so ``draft_done`` stands behind that.
     """
+
+    allocates_on_plan_stream = False
 
     def __init__(self, resources: Resources, draft: MultiLayerEagle) -> None:
         self.resources, self.draft = resources, draft
@@ -93,13 +98,15 @@ class MtpWorker(Worker):
         }
         self.relay_shapes: Shapes = {**drafts, **front}
         self._front_names = tuple(front)
+        self.plan = make_plan(resources)
+        self._verify_publishes = publishes_at_verify(resources.config.fences.read_done)
         window = resources.target.config.sliding_window
         self.verify_runner = make_runner(resources, "verify", self._verify, {"bonus_tokens": TOKEN, **drafts}, window)
         self.extend_runner = make_runner(resources, "draft_extend", self._extend, front)
 
     @property
     def last_shared_read_runner(self) -> DecodeCudaGraphRunner:
-        return self.extend_runner
+        return self.verify_runner if self._verify_publishes else self.extend_runner
 
     def runners(self) -> tuple[DecodeCudaGraphRunner, ...]:
         return self.verify_runner, self.extend_runner
@@ -131,9 +138,17 @@ class MtpWorker(Worker):
         assert batch.relay is not None, "a decode starts from what the last step relayed"
         extras = dict(batch.relay.extras)
         front = {name: extras.pop(name) for name in self._front_names}
-        verified = self.verify_runner.execute(batch, {"bonus_tokens": batch.relay.bonus_tokens, **extras})
-        on_publish(verified["new_seq_lens"])
-        extended = self.extend_runner.execute(batch, front, publish_read_done=True)
+        block = {"bonus_tokens": batch.relay.bonus_tokens, **extras}
+        verify_publishes = self._verify_publishes
+        if self.plan is None:
+            verified = self.verify_runner.execute(batch, block, verify_publishes)
+            on_publish(verified["new_seq_lens"])
+            extended = self.extend_runner.execute(batch, front, not verify_publishes)
+        else:
+            self.plan.drafted_before()
+            verified = self.plan.verify(self.verify_runner, batch, block, verify_publishes)
+            on_publish(verified["new_seq_lens"])
+            extended = self.plan.extend(self.extend_runner, batch, front, not verify_publishes)
         return ForwardResult(verified["packed"], RelayPayload(verified["bonus_tokens"], extended))
 
     def _verify(self, inputs: DecodeInputs, mode: SamplingMode) -> Outputs:

@@ -19,7 +19,7 @@ class PlainWorker(Worker):
     """The target alone.
 
     Order:
-        ``read_done`` stands behind ``load_batch``: the replay reads the snapshot.
+        ``decode`` is the one reader of the shared tables, so it has the mailbox.
     """
 
     block, alloc_len = 1, 1

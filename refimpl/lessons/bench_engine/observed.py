@@ -16,6 +16,8 @@ from refimpl import device as devices
 from refimpl.engine.forward_batch import ForwardBatch
 from refimpl.engine.scheduler import Scheduler
 
+Note = Callable[[float], None]
+"""Takes a time in microseconds."""
 MARKED_STEPS = 4096
 """Steps of one run that get marks on the device; the events are made before the run."""
 
@@ -27,6 +29,8 @@ class Beat:
     Args:
         begin_us: host clock when it began.
         blocked_us: host time in calls that block, until the next began.
+        blocked_before_us: of it, before the forward was launched.
+        launch_us: host time from the beginning to the launch.
         added_us: host work that the benchmark added.
         batch: what the worker was given.
         begun, ended: events around its work on the forward stream, if they were asked for.
@@ -34,6 +38,8 @@ class Beat:
 
     begin_us: float
     blocked_us: float = 0.0
+    blocked_before_us: float = 0.0
+    launch_us: float = 0.0
     added_us: float = 0.0
     batch: ForwardBatch | None = None
     begun: Any = None
@@ -53,12 +59,15 @@ class Step:
     Args:
         us: from its beginning to that of the next, by the host's clock.
         blocked_us, added_us: of these, in calls that block; and in work that the benchmark added.
+        blocked_before_us, launch_us: of blocked_us, before the launch of its forward; and from its beginning to there.
         device_us: from the begin of its work on the forward stream to that of the next; None without marks.
         idle_us: from the end of the work of the decode before to the begin of its own; None without marks.
     """
 
     us: float
     blocked_us: float
+    blocked_before_us: float
+    launch_us: float
     added_us: float
     device_us: float | None
     idle_us: float | None
@@ -111,8 +120,10 @@ class Watch:
 class _Observer:
     """Notes what the wrapped methods tell; one for a run."""
 
-    def __init__(self, scheduler: Scheduler, marks: bool, host_work_us: float) -> None:
-        self.device, self.host_work_us = scheduler.device, host_work_us
+    def __init__(
+        self, scheduler: Scheduler, marks: bool, host_work_us: float, schedule_work: Callable[[Note], object]
+    ) -> None:
+        self.device, self.host_work_us, self.schedule_work = scheduler.device, host_work_us, schedule_work
         self.watch = Watch()
         dev = devices.get(self.device)
         self._events = [dev.Event(enable_timing=True) for _ in range(2 * MARKED_STEPS)] if marks else []
@@ -123,12 +134,14 @@ class _Observer:
         if self.host_work_us > 0:
             devices.host_work(self.device, self.host_work_us)
             self._now.added_us = devices.host_clock_us(self.device) - self._now.begin_us
+        self.schedule_work(self.blocked)
 
     def forward_begins(self, *_: Any) -> None:
         self._now.begun = self._mark()
 
     def launched(self, batch: ForwardBatch, *_: Any) -> None:
         self._now.batch = batch
+        self._now.launch_us = devices.host_clock_us(self.device) - self._now.begin_us
         self.watch.beats.append(self._now)
 
     def forward_ends(self) -> None:
@@ -136,6 +149,8 @@ class _Observer:
 
     def blocked(self, us: float) -> None:
         self._now.blocked_us += us
+        if self._now.batch is None:
+            self._now.blocked_before_us += us
 
     def _mark(self) -> Any:
         if not self._events:
@@ -146,18 +161,26 @@ class _Observer:
 
 
 @contextmanager
-def observed(scheduler: Scheduler, *, marks: bool = False, host_work_us: float = 0.0) -> Iterator[Watch]:
+def observed(
+    scheduler: Scheduler,
+    *,
+    marks: bool = False,
+    host_work_us: float = 0.0,
+    schedule_work: Callable[[Note], object] = lambda _: None,
+) -> Iterator[Watch]:
     """Watches what a scheduler does inside.
 
     Args:
         scheduler: which; nobody else may use it meanwhile.
         marks: also record an event before and after the forward-stream work of each step, up to `MARKED_STEPS`.
         host_work_us: host work to add to each iteration, before the batch is chosen.
+        schedule_work: called behind that work, with `schedule_stream` current, and given what to tell how long it stood
+            still.
 
     Yields:
         What is seen; its times on the device can be read when the device is idle.
     """
-    observer = _Observer(scheduler, marks, host_work_us)
+    observer = _Observer(scheduler, marks, host_work_us, schedule_work)
     with ExitStack() as stack:
         for owner, name, note in (
             (scheduler, "get_next_batch_to_run", observer.iteration_begins),
@@ -175,7 +198,7 @@ def observed(scheduler: Scheduler, *, marks: bool = False, host_work_us: float =
 
 
 @contextmanager
-def blocking_calls(device: str, held: Callable[[float], None]) -> Iterator[None]:
+def blocking_calls(device: str, held: Note) -> Iterator[None]:
     """Tells how long each call of an event's or a stream's `synchronize` held the host, in microseconds."""
     dev = devices.get(device)
     with ExitStack() as stack:
@@ -184,7 +207,7 @@ def blocking_calls(device: str, held: Callable[[float], None]) -> Iterator[None]
         yield
 
 
-def _timed(device: str, call: Callable[..., Any], held: Callable[[float], None]) -> Callable[..., Any]:
+def _timed(device: str, call: Callable[..., Any], held: Note) -> Callable[..., Any]:
     @wraps(call)
     def run(*args: Any, **options: Any) -> Any:
         begin = devices.host_clock_us(device)
@@ -225,4 +248,12 @@ def _step(before: Beat, now: Beat, after: Beat) -> Step:
     if None not in marks:
         device_us = 1000 * float(now.begun.elapsed_time(after.begun))
         idle_us = 1000 * float(before.ended.elapsed_time(now.begun))
-    return Step(after.begin_us - now.begin_us, now.blocked_us, now.added_us, device_us, idle_us)
+    return Step(
+        after.begin_us - now.begin_us,
+        now.blocked_us,
+        now.blocked_before_us,
+        now.launch_us,
+        now.added_us,
+        device_us,
+        idle_us,
+    )

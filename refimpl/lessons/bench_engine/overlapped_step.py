@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 from refimpl.lessons.bench_engine.drive import run_to_end
 from refimpl.lessons.bench_engine.forward_only import forward_stream_ms, forward_work
+from refimpl.lessons.bench_engine.host_calls import calls_a_step
+from refimpl.lessons.bench_engine.host_reference import HostReference
 from refimpl.lessons.bench_engine.observed import Step, observed
 from refimpl.lessons.bench_engine.subject import Subject
 from refimpl.lessons.bench_engine.timing import Spread
@@ -14,6 +16,8 @@ from refimpl.lessons.bench_engine.workload import Workload
 STALL_US = 20_000.0
 """Long enough for the host to queue some steps with their glue, where it is slower than the device."""
 REPEATS = 20
+COUNTED_TOKENS = 48
+"""New tokens of the run in which calls are counted: each step makes the same."""
 
 
 @dataclass(frozen=True)
@@ -27,6 +31,8 @@ class OverlappedStepRow:
         forward_ms: its forward-stream work, glue included, queued back to back without a scheduler.
         host_ms: what the host does in a step but stand still.
         blocked_ms: how long it stands still, in `copy_done.synchronize()`.
+        calls: what the host calls in a step, by kind.
+        reference_us: a fixed set of calls, timed before and after each of these runs: how fast the host was then.
         over_forward: step over forward work.
         over_bound: step over the longer of host work and forward work.
         device_step_ms: one step by events on the forward stream, in runs of their own.
@@ -43,6 +49,8 @@ class OverlappedStepRow:
     forward_ms: float
     host_ms: float
     blocked_ms: float
+    calls: dict[str, float]
+    reference_us: float
     over_forward: float
     over_bound: float
     device_step_ms: float
@@ -55,6 +63,8 @@ def overlapped_steps(
 ) -> list[OverlappedStepRow]:
     """Every batch size: the loop without marks, the loop with marks, and the forward work alone, taking turns.
 
+    The host's reference is timed beside the loop without marks, since the host's speed wanders.
+
     Args:
         subject: whose scheduler.
         draft: its draft, or none.
@@ -63,17 +73,22 @@ def overlapped_steps(
         rounds: turns.
         work: lengths of the requests; their number is taken from `batches`.
     """
-    return [_row(subject, draft, batch, most, rounds, work) for batch in batches]
+    reference = HostReference(subject.device)
+    return [_row(subject, reference, draft, batch, most, rounds, work) for batch in batches]
 
 
-def _row(subject: Subject, draft: str, batch: int, most: int, rounds: int, like: Workload) -> OverlappedStepRow:
+def _row(
+    subject: Subject, reference: HostReference, draft: str, batch: int, most: int, rounds: int, like: Workload
+) -> OverlappedStepRow:
     scheduler = subject.scheduler(draft, most)
     work = Workload(batch, like.prompt_tokens, like.new_tokens)
     plain: list[Step] = []
     marked: list[Step] = []
     alone: list[float] = []
+    beside: list[float] = []
     for _ in range(rounds):
         for steps, marks in ((plain, False), (marked, True)):
+            beside.append(reference.us())
             with observed(scheduler, marks=marks) as watch:
                 run_to_end(scheduler, subject.requests(work))
             steps.extend(watch.steady(batch))
@@ -83,6 +98,7 @@ def _row(subject: Subject, draft: str, batch: int, most: int, rounds: int, like:
     forward, host = statistics.median(alone), _median_ms(plain, lambda one: one.host_us)
     device_us = [one.device_us for one in marked if one.device_us is not None]
     idle_us = [one.idle_us for one in marked if one.idle_us is not None]
+    counted = Workload(batch, like.prompt_tokens, min(like.new_tokens, COUNTED_TOKENS))
     return OverlappedStepRow(
         model=subject.name,
         draft=draft,
@@ -93,6 +109,8 @@ def _row(subject: Subject, draft: str, batch: int, most: int, rounds: int, like:
         forward_ms=forward,
         host_ms=host,
         blocked_ms=_median_ms(plain, lambda one: one.blocked_us),
+        calls=calls_a_step(scheduler, subject.requests(counted)),
+        reference_us=statistics.median(beside),
         over_forward=step.median / forward,
         over_bound=step.median / max(host, forward),
         device_step_ms=statistics.median(device_us) / 1000,

@@ -1,7 +1,7 @@
 """What a run measures, by device: which weights, which batches, how long."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from refimpl.lessons.bench_engine.workload import Workload
 from refimpl.program.errors import UserError
@@ -95,28 +95,22 @@ SIMULATED = Amounts(
 )
 """Times on the simulated device are virtual, so a few steps say as much as many."""
 
-SIMULATED_ACCEPTANCE = replace(SIMULATED, drafts=SMALL.drafts, draft_requests=16, accept_prompts=16, accept_tokens=128)
-"""Acceptance is no time: it can be measured without a GPU, on the small weights too."""
-
 MODELS: dict[str, dict[str, Amounts]] = {
     "cuda": {"small": SMALL, "8b": LARGE},
     "sim": {"nano": SIMULATED},
 }
 """By device: the weights, the trained ones first, since the others take their accept lengths from them."""
 
-ON_REQUEST: dict[str, dict[str, Amounts]] = {"cuda": {}, "sim": {"small": SIMULATED_ACCEPTANCE}}
-"""Weights that are measured where they are named."""
-
 
 def chosen(device: str, names: Sequence[str] | None) -> dict[str, Amounts]:
-    """The weights to measure on a device, in their order; None for those measured by default.
+    """The weights to measure on a device, in their order; None for all of them.
 
     Raises:
         UserError: weights that no run on this device measures.
     """
+    known = MODELS[device]
     if names is None:
-        return MODELS[device]
-    known = {**MODELS[device], **ON_REQUEST[device]}
+        return known
     unknown = [name for name in names if name not in known]
     if unknown:
         raise UserError(f"--models: {unknown[0]!r} is not measured on {device}, use some of {','.join(known)}")

@@ -1,7 +1,7 @@
 """The whole run: every part on every set of weights, and what could not be measured."""
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from typing import Any
@@ -38,6 +38,8 @@ class Run:
         keep: given the report after each part: a run that is cut short leaves what it measured.
         models: weights and amounts; by default those of the device.
         subjects: makes a subject of a name; by default it loads the weights.
+        accept_lens: counts of accept lengths of an earlier run, which random weights borrow where this one records
+            none.
 
     Attributes:
         rows: by part.
@@ -52,6 +54,7 @@ class Run:
     keep: Callable[[dict[str, Any]], None] = lambda _: None
     models: dict[str, Amounts] | None = None
     subjects: Callable[[str, Amounts, Sequence[int] | None], Subject] | None = None
+    accept_lens: Sequence[int] | None = None
     rows: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
     left_out: list[str] = field(default_factory=list)
     failed: list[str] = field(default_factory=list)
@@ -61,9 +64,8 @@ class Run:
         self._end = time.monotonic() + self.seconds
         self._texts = held_out.prompts("code", Tokenizer.load())
         self._part("bandwidth", "", lambda: [memory_bandwidth(self.device, self._copy_bytes())])
-        accept_lens: list[int] | None = None
         for name, amounts in self._models().items():
-            accept_lens = self._weights(name, amounts, accept_lens) or accept_lens
+            self._weights(name, amounts)
         return self.report()
 
     def report(self) -> dict[str, Any]:
@@ -79,9 +81,9 @@ class Run:
     def _models(self) -> dict[str, Amounts]:
         return MODELS[self.device] if self.models is None else self.models
 
-    def _weights(self, name: str, amounts: Amounts, accept_lens: list[int] | None) -> list[int] | None:
-        """All parts on one set of weights; returns the accept lengths that random weights may borrow."""
-        forced = accept_lens if name in RANDOM else None
+    def _weights(self, name: str, amounts: Amounts) -> None:
+        """All parts on one set of weights; random ones borrow the accept lengths of trained ones."""
+        forced = (recorded(self.rows) or self.accept_lens) if name in RANDOM else None
         if name in RANDOM and forced is None:
             self._fail(f"{name}: no accept lengths were recorded on trained weights, so DFLASH is left out")
         kinds = amounts.drafts if name not in RANDOM or forced is not None else ()
@@ -90,7 +92,7 @@ class Run:
             subject = self._subject(name, amounts, kinds, forced)
         except (OSError, ValueError) as error:
             self._fail(f"{name}: {error}")
-            return None
+            return
         try:
             for part, measure in self._parts(subject, amounts):
                 if not self._part(part, name, measure):
@@ -98,9 +100,8 @@ class Run:
                     subject.close()
         finally:
             subject.close()
-        return self._recorded(name)
 
-    def _subject(self, name: str, amounts: Amounts, kinds: Sequence[str], forced: list[int] | None) -> Subject:
+    def _subject(self, name: str, amounts: Amounts, kinds: Sequence[str], forced: Sequence[int] | None) -> Subject:
         if self.subjects is not None:
             return self.subjects(name, amounts, forced)
         texts = None if name in RANDOM else self._texts
@@ -157,12 +158,18 @@ class Run:
         self.failed.append(words)
         self.progress(words)
 
-    def _recorded(self, name: str) -> list[int] | None:
-        for row in self.rows.get("acceptance", ()):
-            if (row["model"], row["draft"], row["domain"], row["temperature"]) == (name, DFLASH, "code", 0.0):
-                histogram: list[int] = row["histogram"]
-                return histogram
-        return None
-
     def _copy_bytes(self) -> int:
         return SIM_COPY_BYTES if self.device == "sim" else COPY_BYTES
+
+
+def recorded(rows: Mapping[str, Any]) -> list[int] | None:
+    """How often a verify brought 1, 2, … tokens with the trained DFLASH on code, greedy; None if it was not measured.
+
+    Args:
+        rows: by part.
+    """
+    for row in rows.get("acceptance", ()):
+        if (row["draft"], row["domain"], row["temperature"]) == (DFLASH, "code", 0.0):
+            histogram: list[int] = row["histogram"]
+            return histogram
+    return None

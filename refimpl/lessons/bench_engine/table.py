@@ -3,9 +3,9 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-APART = ("plan", "bars", "left_out", "failed")
-"""What of a report is no part."""
-HIDDEN = ("histogram",)
+from refimpl.lessons.bench_engine.added import parts_of
+
+HIDDEN = ("histogram", "calls")
 """Columns too wide for a terminal; the JSON has them."""
 
 
@@ -19,8 +19,8 @@ def table(report: Mapping[str, Any]) -> str:
 
 
 def _lines(report: Mapping[str, Any]) -> Iterator[str]:
-    for part, rows in report.items():
-        if part in APART or not rows:
+    for part, rows in parts_of(report).items():
+        if not rows:
             continue
         yield part.replace("_", " ")
         yield from _columns(rows)

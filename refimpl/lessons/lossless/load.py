@@ -17,12 +17,14 @@ class Arrival:
         prompt_ids: its prompt.
         params: how to sample.
         abort_after: turns after which its caller gives up; None: never.
+        prebuilt: whether its prefill runs elsewhere.
     """
 
     turn: int
     prompt_ids: tuple[int, ...]
     params: SamplingParams
     abort_after: int | None = None
+    prebuilt: bool = False
 
 
 @dataclass(frozen=True)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from refimpl import device as devices
+from refimpl.engine.kv_transfer import Prebuilt
 from refimpl.engine.output_processor import Output
+from refimpl.engine.prefill_rank import PrefillRank
 from refimpl.engine.request import Req
 from refimpl.engine.scheduler import Scheduler
 from refimpl.lessons.lossless.load import Arrival
@@ -37,13 +39,34 @@ class Played:
     retracted: int
 
 
-def play(scheduler: Scheduler, load: Sequence[Arrival], between: Callable[[int], None] | None = None) -> Played:
+def prefilled_blocking(scheduler: Scheduler, load: Sequence[Arrival]) -> dict[Arrival, Prebuilt]:
+    """What a rank beside the scheduler's prefilled for the requests of a load that ask for it, in their order.
+
+    A run that is recorded, or that an adversary orders, has this done before.
+
+    Order:
+        The host blocks until the device is idle.
+    """
+    asked = [arrival for arrival in load if arrival.prebuilt]
+    if not asked:
+        return {}
+    rank = PrefillRank.beside(scheduler)
+    return {arrival: rank.prefill_blocking(list(arrival.prompt_ids), arrival.params) for arrival in asked}
+
+
+def play(
+    scheduler: Scheduler,
+    load: Sequence[Arrival],
+    between: Callable[[int], None] | None = None,
+    prebuilt: Mapping[Arrival, Prebuilt] | None = None,
+) -> Played:
     """Runs a load to its end, and checks that everything it held came back.
 
     Args:
         scheduler: idle; idle again afterwards.
         load: in the order of its arrivals.
         between: called with each turn's number before it, to disturb the device.
+        prebuilt: as :func:`prefilled_blocking` gives it; None to have it made now.
 
     Raises:
         LeakError: a row or a slot is missing afterwards, or the outputs told differ from those kept.
@@ -52,16 +75,20 @@ def play(scheduler: Scheduler, load: Sequence[Arrival], between: Callable[[int],
     Order:
         The host blocks for results as the loop does, and for the check of the free slots at the end.
     """
-    played = play_unchecked(scheduler, load, between)
+    played = play_unchecked(scheduler, load, between, prebuilt)
     check_idle_blocking(scheduler)
     return played
 
 
 def play_unchecked(
-    scheduler: Scheduler, load: Sequence[Arrival], between: Callable[[int], None] | None = None
+    scheduler: Scheduler,
+    load: Sequence[Arrival],
+    between: Callable[[int], None] | None = None,
+    prebuilt: Mapping[Arrival, Prebuilt] | None = None,
 ) -> Played:
     """The same without the check: the host blocks where the loop does, and nowhere else."""
-    playing, retracted = _Playing(scheduler, load), scheduler.num_retracted
+    given = prefilled_blocking(scheduler, load) if prebuilt is None else prebuilt
+    playing, retracted = _Playing(scheduler, load, given), scheduler.num_retracted
     most_turns = _most_turns(load)
     while playing.coming or scheduler.has_work():
         playing.enter()
@@ -112,8 +139,8 @@ def check_idle_blocking(scheduler: Scheduler) -> None:
 class _Playing:
     """Who is in the loop, and since when."""
 
-    def __init__(self, scheduler: Scheduler, load: Sequence[Arrival]) -> None:
-        self.scheduler, self.coming = scheduler, deque(load)
+    def __init__(self, scheduler: Scheduler, load: Sequence[Arrival], prebuilt: Mapping[Arrival, Prebuilt]) -> None:
+        self.scheduler, self.coming, self._prebuilt = scheduler, deque(load), prebuilt
         self.turn = 0
         self.reqs: list[Req] = []
         self._told: dict[int, list[int]] = {}
@@ -128,7 +155,10 @@ class _Playing:
             self._told[req.rid] = []
             if arrival.abort_after is not None:
                 self._aborts.append((self.turn + arrival.abort_after, req))
-            self.scheduler.inbox.append(req)
+            if arrival.prebuilt:
+                self.scheduler.prebuilt.add(req, self._prebuilt[arrival])
+            else:
+                self.scheduler.inbox.append(req)
 
     def leave(self) -> None:
         """Callers whose patience is over abort their requests."""

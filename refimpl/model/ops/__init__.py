@@ -25,7 +25,6 @@ from refimpl.model.ops import plain, whole
 
 __all__ = [
     "add_rms_norm",
-    "assign_rows",
     "load_rows",
     "paged_attention",
     "qk_norm_rope",
@@ -276,28 +275,6 @@ def load_rows(
     _version(req_to_token).load_rows(
         req_to_token, req_pool_indices, seq_lens, out_indices, out_seq_lens, out_page_table, bucket
     )
-
-
-def assign_rows(req_to_token: Tensor, rows: Tensor, starts: Tensor, lens: Tensor, slots: Tensor, max_len: int) -> None:
-    """Enters slots into the rows of their requests: `req_to_token[rows[i], starts[i] : starts[i] + lens[i]]`.
-
-    Args:
-        req_to_token: int32 [rows, max_context], written.
-        rows: [n], one row a request, each once.
-        starts: [n], the first entry to write.
-        lens: [n], how many; 0 writes nothing.
-        slots: [total], the slots of request 0, then of request 1, and so on; total is at least the sum of `lens`, what
-            is over is not entered.
-        max_len: At least every length; known on the host.
-    Raises:
-        ValueError: Not one row, one start and one length for each request.
-    """
-    if not rows.shape == starts.shape == lens.shape:
-        raise ValueError(
-            f"assign_rows: {rows.shape[0]} rows, {starts.shape[0]} starts and {lens.shape[0]} lengths: "
-            "give one for each request"
-        )
-    _version(req_to_token).assign_rows(req_to_token, rows, starts, lens, slots, max_len)
 
 
 def _as_wide(name: str, kv_heads: int, *caches: Tensor) -> None:

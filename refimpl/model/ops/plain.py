@@ -163,19 +163,6 @@ def load_rows(
     out_page_table[:bucket].copy_(req_to_token[:, :width].index_select(0, out_indices[:bucket]))
 
 
-def assign_rows(req_to_token: Tensor, rows: Tensor, starts: Tensor, lens: Tensor, slots: Tensor, max_len: int) -> None:
-    """Finds the request of every slot by counting the requests that end before it."""
-    at = torch.arange(slots.shape[0], device=slots.device)
-    ends = lens.cumsum(0)
-    request = (at[:, None] >= ends).sum(1)
-    used = request < rows.shape[0]
-    request = request.clamp(max=rows.shape[0] - 1)
-    columns = starts[request] + at - (ends - lens)[request]
-    # A slot past the last request goes where padding goes: entry 0 of row 0, which holds slot 0.
-    where = (rows[request] * used, columns * used)
-    req_to_token.index_put_(where, (slots * used).to(req_to_token.dtype))
-
-
 def _wide(x: Tensor) -> Tensor:
     """In float32 at least; float64 stays."""
     return x.to(torch.promote_types(x.dtype, torch.float32))

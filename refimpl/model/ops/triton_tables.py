@@ -72,33 +72,6 @@ def _load_rows(
     tl.store(out_page_table + i.to(tl.int64) * to_stride + at, entries, mask=inside)
 
 
-@triton.jit
-def _assign_rows(
-    req_to_token: tl.tensor,
-    rows: tl.tensor,
-    starts: tl.tensor,
-    lens: tl.tensor,
-    slots: tl.tensor,
-    stride: tl.tensor,
-    BLOCK_REQUESTS: tl.constexpr,
-    BLOCK: tl.constexpr,
-    DEPENDENT: tl.constexpr,
-) -> None:
-    i = tl.program_id(0)
-    request = tl.arange(0, BLOCK_REQUESTS)
-    if DEPENDENT:
-        gdc_wait()
-    first = tl.sum(tl.load(lens + request, mask=request < i, other=0).to(tl.int64), 0)
-    at = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
-    inside = at < tl.load(lens + i)
-    row = tl.load(rows + i).to(tl.int64)
-    entries = req_to_token + row * stride + tl.load(starts + i) + at
-    entered = tl.load(slots + first + at, mask=inside)
-    if DEPENDENT:
-        gdc_launch_dependents()
-    tl.store(entries, entered, mask=inside)
-
-
 def store_kv(k: Tensor, v: Tensor, k_cache: Tensor, v_cache: Tensor, slots: Tensor) -> None:
     """`refimpl.model.ops.store_kv` on CUDA."""
     k, v = k.flatten(1), v.flatten(1)
@@ -146,21 +119,3 @@ def load_rows(
         BLOCK=block,
         **dependent(req_to_token.device),
     )
-
-
-def assign_rows(req_to_token: Tensor, rows: Tensor, starts: Tensor, lens: Tensor, slots: Tensor, max_len: int) -> None:
-    """`refimpl.model.ops.assign_rows` on CUDA."""
-    requests = rows.shape[0]
-    if requests and max_len:
-        block = min(ENTRIES_A_PROGRAM, power_of_two(max_len))
-        _assign_rows[(requests, triton.cdiv(max_len, block))](
-            req_to_token,
-            rows.contiguous(),
-            starts.contiguous(),
-            lens.contiguous(),
-            slots.contiguous(),
-            req_to_token.stride(0),
-            BLOCK_REQUESTS=power_of_two(requests),
-            BLOCK=block,
-            **dependent(req_to_token.device),
-        )

@@ -76,10 +76,9 @@ paged_attention = _operator(
     _attended,
     lambda q, *_: torch.empty_like(q),
 )
-# These two touch a few rows of a table that other streams write meanwhile. Which rows, a recording learns from the
-# index operators that they are made of.
+# It reads a few rows of a table that other streams write meanwhile. Which rows, a recording learns from the index
+# operators that it is made of.
 load_rows = plain.load_rows
-assign_rows = plain.assign_rows
 
 
 def qk_norm_rope(

@@ -116,6 +116,9 @@ def test_a_bad_request_is_refused_and_the_engine_works_afterwards(
         ({"sliding_window": 10**30}, "sliding_window=10000"),
         ({"draft": "eagle", "draft_steps": 8}, "draft_steps=8"),
         ({"draft": "eagle", "draft_topk": 1000}, "12000 tokens ahead of its text"),
+        ({"draft_topk": 2}, "draft_topk=2: DFLASH drafts a block in one forward, so leave it out"),
+        ({"draft_steps": 3}, "draft_steps=3: DFLASH drafts a block in one forward"),
+        ({"draft": "none", "draft_steps": 3}, "draft_steps=3: without a draft nothing is drafted"),
     ],
 )
 def test_an_engine_that_cannot_be_is_refused(options: dict[str, Any], words: str) -> None:

@@ -2,6 +2,8 @@ from collections.abc import Callable
 from subprocess import CompletedProcess
 from typing import Any
 
+import pytest
+
 from refimpl.lessons.bench_engine import peers
 from refimpl.lessons.bench_engine.bars import Bar, bars
 from refimpl.lessons.bench_engine.table import table
@@ -62,6 +64,23 @@ def test_an_unknown_part_is_refused_with_those_there_are(refimpl: Callable[..., 
     assert done.returncode != 0
     assert "'speed' is no part" in done.stderr
     assert "overlapped_steps" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["--add"], "say which result it is added to"),
+        (["--add", "--save", "no-such"], "no result 'no-such'"),
+        (["--add", "--save", "bench_engine", "--device", "sim"], "and this is the simulated device"),
+    ],
+)
+def test_a_run_that_cannot_be_added_is_refused_before_it_begins(
+    refimpl: Callable[..., CompletedProcess[str]], arguments: list[str], says: str
+) -> None:
+    done = refimpl("bench", "engine", *arguments)
+    assert done.returncode != 0
+    assert says in done.stderr
+    assert "loading" not in done.stderr
 
 
 def test_an_option_of_another_benchmark_is_refused(refimpl: Callable[..., CompletedProcess[str]]) -> None:

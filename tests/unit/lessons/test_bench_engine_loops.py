@@ -13,6 +13,7 @@ from refimpl.lessons.bench_engine.acceptance import acceptance
 from refimpl.lessons.bench_engine.beside_peers import alone
 from refimpl.lessons.bench_engine.drive import Loop, run_to_end, serve
 from refimpl.lessons.bench_engine.forward_only import forward_stream_ms, forward_work, replays
+from refimpl.lessons.bench_engine.host_calls import calls_a_step, counted
 from refimpl.lessons.bench_engine.observed import blocking_calls, observed
 from refimpl.lessons.bench_engine.overlapped_step import overlapped_steps
 from refimpl.lessons.bench_engine.plan import SIMULATED, Amounts
@@ -132,6 +133,50 @@ def test_the_overlapped_step_is_its_forward_work_where_the_host_is_faster(subjec
     assert row.over_forward == pytest.approx(1, abs=0.01)
     assert row.idle_share < 0.01
     assert row.blocked_ms == pytest.approx(row.step_ms - row.host_ms, rel=0.01)
+
+
+def test_the_reference_costs_the_same_beside_every_row_where_the_host_is_steady(subject: Subject) -> None:
+    rows = overlapped_steps(subject, PLAIN, [1, 2], 2, rounds=1, work=WORK)
+    assert len({row.reference_us for row in rows}) == 1
+    assert 0 < rows[0].reference_us < 1000 * rows[0].host_ms
+
+
+def test_a_step_with_a_draft_replays_its_graphs_and_waits_for_nothing_more(subject: Subject) -> None:
+    plain, drafted = (calls_a_step(subject.scheduler(draft, 2), subject.requests(WORK)) for draft in (PLAIN, "dflash"))
+    assert (plain["replay"], drafted["replay"]) == (1, 3)
+    assert plain["synchronize"] == drafted["synchronize"] == 1
+    assert plain["record"] == drafted["record"]
+    assert drafted["operator"] > plain["operator"]
+
+
+def test_calls_are_counted_inside_alone() -> None:
+    dev = devices.sim()
+    stream, event, cell = dev.Stream(), dev.Event(), torch.zeros(1, device="sim")
+    with counted("sim") as calls:
+        with stream:
+            cell.add_(1)
+        stream.wait_event(event)
+        event.record(stream)
+        torch.zeros(1).add_(1)
+    cell.add_(1)
+    event.synchronize()
+    assert calls == {"operator": 1, "stream switch": 1, "wait": 1, "record": 1}
+
+
+def test_random_weights_borrow_the_accept_lengths_of_an_earlier_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = []
+
+    def subjects(name: str, amounts: Amounts, forced: Sequence[int] | None) -> Subject:
+        seen.append(forced)
+        return make(name, amounts, forced)
+
+    monkeypatch.setattr(reports, "RANDOM", ("nano",))
+    amounts = replace(SIMULATED, drafts=())
+    Run("sim", only=(), models={"nano": amounts}, subjects=subjects, accept_lens=[1, 2]).measure()
+    assert seen == [[1, 2]]
+    assert reports.recorded({"acceptance": [{"draft": "eagle", "domain": "code", "temperature": 0.0}]}) is None
+    row = {"draft": "dflash", "domain": "code", "temperature": 0.0, "histogram": [3, 4]}
+    assert reports.recorded({"acceptance": [row]}) == [3, 4]
 
 
 def test_a_full_batch_stays_full_until_the_last_request_arrives(subject: Subject) -> None:

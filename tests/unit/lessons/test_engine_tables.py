@@ -8,10 +8,12 @@ import pytest
 
 from refimpl.lessons import results
 from refimpl.lessons.bench_engine import peers
+from refimpl.lessons.bench_engine.added import added
 from refimpl.lessons.bench_engine.bars import bars
 from refimpl.lessons.bench_engine.engine_loops import engine_name
+from refimpl.lessons.bench_engine.origin import Origin
 from refimpl.lessons.engine_shortfalls import shortfalls
-from refimpl.lessons.engine_tables import ACCEPTANCE, BENCH, LOSSLESS, TABLES, TRAINING, Missing, Table, table
+from refimpl.lessons.engine_tables import BENCH, LOSSLESS, TABLES, TRAINING, Missing, Table, table
 
 ORIGIN = {"device": "NVIDIA H200", "driver": "580.159", "torch": "2.11.0", "command": "python -m refimpl bench engine"}
 STEP = {
@@ -53,14 +55,14 @@ DATA: dict[str, Any] = {
     "batched": LOOPS,
     "left_out": ["8b: serving"],
     "failed": ["8b: alone: RuntimeError: out of memory"],
+    "plan": {},
 }
 DATA["bars"] = [vars(bar) for bar in bars(DATA)]
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    for name in (BENCH, ACCEPTANCE):
-        results.write(name, DATA, folder=tmp_path, **ORIGIN)
+    results.write(BENCH, DATA, folder=tmp_path, **ORIGIN)
     return tmp_path
 
 
@@ -92,9 +94,48 @@ def test_acceptance_stands_beside_how_much_the_text_repeats_itself(folder: Path)
 
 
 def test_a_figure_says_where_it_was_measured(folder: Path) -> None:
-    found = made("steps", folder)
-    assert found.origin.startswith("Measured on NVIDIA H200 (driver 580.159, torch 2.11.0), 2")
-    assert found.command == ORIGIN["command"]
+    (source,) = made("steps", folder).sources
+    assert source.words.startswith("Measured on NVIDIA H200 (driver 580.159, torch 2.11.0), 2")
+    assert source.command == ORIGIN["command"]
+
+
+def test_figures_of_a_run_that_was_added_say_so(folder: Path) -> None:
+    later = Origin(**{**ORIGIN, "date": "2031-02-03", "command": "python -m refimpl bench engine --add"})
+    report = {"plan": {}, "overlapped_steps": [LARGE_STEP]}
+    data = added(results.load(BENCH, folder), report, later)
+    results.write(BENCH, data, folder=folder, **ORIGIN)
+    first, second = made("steps", folder).sources
+    assert first.words.endswith(", small")
+    assert second.words == "Measured on NVIDIA H200 (driver 580.159, torch 2.11.0), 2031-02-03, 8b"
+    assert second.command == later.command
+    assert len(made("plain", folder).sources) == 1
+    assert made("not measured", folder).sources[1].words.endswith(", 8b overlapped steps")
+
+
+def test_a_run_that_measured_one_draft_anew_names_it(folder: Path) -> None:
+    report = {"plan": {}, "overlapped_steps": [{**STEP, "draft": "mtp"}]}
+    data = added(results.load(BENCH, folder), report, Origin(**ORIGIN, date="2031-02-03"))
+    results.write(BENCH, data, folder=folder, **ORIGIN)
+    first, second = made("steps", folder).sources
+    assert first.words.endswith(", small dflash, 8b")
+    assert second.words.endswith(", small mtp")
+
+
+def test_a_step_stands_beside_the_calls_it_makes_and_the_speed_of_the_host(folder: Path) -> None:
+    assert {row[6:8] for row in made("steps", folder).rows} == {("–", "–")}
+    beside = {**STEP, "calls": {"operator": 30.0, "replay": 3.0}, "reference_us": 24.04}
+    results.write(BENCH, {**DATA, "overlapped_steps": [beside]}, folder=folder, **ORIGIN)
+    (row,) = made("steps", folder).rows
+    assert row[6:8] == ("33", "24.0")
+
+
+def test_host_work_that_falls_short_says_how_fast_the_host_was() -> None:
+    rows = [
+        {**STEP, "calls": {"operator": 40.0}, "reference_us": us, "batch": batch} for us, batch in ((48, 16), (20, 1))
+    ]
+    (why,) = [one.why for one in shortfalls({"overlapped_steps": rows}) if "host work" in one.bar.what]
+    assert "The host makes 40 calls a step" in why
+    assert "cost 48.0 µs beside this row, 2.40 times those of the fastest" in why
 
 
 def test_every_bar_that_is_not_reached_has_a_row_and_no_other(folder: Path) -> None:

@@ -127,8 +127,6 @@ def test_tensors_that_speak_of_different_numbers_of_requests_or_tokens_are_refus
     with pytest.raises(ValueError, match="3 tokens, and slots of shape"):
         ops.store_kv(k, k, cache, cache, slots)
     table, rows, lens = _batch_of_three()
-    with pytest.raises(ValueError, match="3 rows, 3 starts and 2 lengths"):
-        ops.assign_rows(table, rows, lens, lens[:2], slots, 9)
     with pytest.raises(ValueError, match="3 rows and 2 lengths"):
         ops.load_rows(table, rows, lens[:2], rows, lens, table, 3)
 
@@ -156,18 +154,6 @@ def test_load_rows_refuses_a_bucket_that_does_not_fit() -> None:
     for bucket in (2, 5):
         with pytest.raises(ValueError, match=f"3 requests for bucket {bucket} with buffers of 4"):
             ops.load_rows(req_to_token, indices, lens, *buffers, bucket)
-
-
-@pytest.mark.parametrize("over", [0, 3])
-def test_assign_rows_enters_every_slot_once_and_nothing_else(over: int) -> None:
-    table = torch.zeros(6, 10).int()
-    lens = torch.tensor([2, 0, 3]).int()
-    slots = torch.arange(11, 16 + over)
-    ops.assign_rows(table, torch.tensor([4, 1, 2]), torch.tensor([5, 3, 0]).int(), lens, slots, max_len=3)
-    expected = torch.zeros(6, 10).int()
-    expected[4, 5:7] = torch.tensor([11, 12]).int()
-    expected[2, 0:3] = torch.tensor([13, 14, 15]).int()
-    assert torch.equal(table, expected)
 
 
 def test_reference_ops_carry_gradients() -> None:
@@ -213,7 +199,6 @@ def test_every_other_op_on_sim_is_the_op_on_the_cpu(random: torch.Generator) -> 
         table, indices, lens = (x.to(device) for x in _batch_of_three())
         buffers = torch.ones(4).long().to(device), torch.ones(4).int().to(device), torch.ones(4, 8).int().to(device)
         ops.load_rows(table, indices, lens, *buffers, bucket=4)
-        ops.assign_rows(table, indices, torch.zeros(3).int().to(device), lens, torch.arange(15).to(device), max_len=9)
         gated = ops.silu_and_mul(qkv)
         return [x.cpu() for x in (q, cache, *buffers, table, gated, *ops.add_rms_norm(gated, gated, gated[0], EPS))]
 

@@ -1,0 +1,119 @@
+"""``Apart``: a process that does tasks, one after the other; it may die of one, and another takes its place.
+
+A wrong index ends a process that drives a GPU, and `sim` and CUDA share none. So runs that may go wrong are never made
+in the process that counts them. Tasks go in as lines of JSON, rows come out so.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import replace
+from tempfile import TemporaryFile
+from threading import Timer
+from typing import IO
+
+from refimpl.lessons.history.tasks import READY, Row, Task, answers
+from refimpl.lessons.sources import ROOT
+
+PATIENCE_S = 240
+"""The longest that a row is waited for: on a GPU the first one compiles kernels."""
+MOST_DEATHS = 8
+"""Behind so many processes that died, the runs left of a task are given up: each costs a start."""
+END: Row = {"end": True}
+
+
+class Apart:
+    """One such process, started when it is first needed."""
+
+    def __init__(self) -> None:
+        self._process: subprocess.Popen[str] | None = None
+        self._said = TemporaryFile("w+", encoding="utf-8")
+
+    def rows(self, task: Task) -> Iterator[Row]:
+        """What a task brings. A run in which the process dies, or does not answer in time, counts as a fault.
+
+        Raises:
+            RuntimeError: the process died of something else than a run.
+        """
+        left = list(task.seeds)
+        for _ in range(MOST_DEATHS):
+            ready = False
+            for row in self._answered(replace(task, seeds=tuple(left))):
+                if row == END:
+                    return
+                if row == READY:
+                    ready = True
+                    continue
+                if ready:
+                    left.remove(row["seed"])
+                yield row
+            death = self._last_words()
+            if not ready or not left:
+                raise RuntimeError(f"{task.do} of {task.preset} on {task.device}: {death}")
+            yield {"seed": left.pop(0), "fault": death}
+            if not left:
+                return
+
+    def close(self) -> None:
+        """Ends the process."""
+        if self._process is not None:
+            self._process.kill()
+            self._process.communicate()
+            self._process = None
+
+    def _answered(self, task: Task) -> Iterator[Row]:
+        """The rows of a task as they come, with `END` behind them unless the process died."""
+        if self._process is None:
+            self._process = _started(self._said)
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        with suppress(BrokenPipeError):
+            print(json.dumps(task.to_json()), file=self._process.stdin, flush=True)
+        row: Row = READY
+        while row != END:
+            watchdog = Timer(PATIENCE_S, self._process.kill)
+            watchdog.start()
+            line = self._process.stdout.readline()
+            watchdog.cancel()
+            if not line:
+                return
+            row = json.loads(line)
+            yield row
+
+    def _last_words(self) -> str:
+        """How the process ended, and what it said last."""
+        assert self._process is not None
+        with suppress(BrokenPipeError):
+            self._process.communicate()
+        code, self._process = self._process.returncode, None
+        self._said.seek(0)
+        last = self._said.read().strip().splitlines()[-1:] or ["it said nothing"]
+        self._said.truncate(0)
+        return f"the process ended with {code}: {last[0]}"
+
+
+def _started(said: IO[str]) -> subprocess.Popen[str]:
+    paths = [str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join(paths), "OMP_NUM_THREADS": "1"}
+    pipe = subprocess.PIPE
+    command = [sys.executable, "-m", "refimpl.lessons.history.apart"]
+    return subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=said, text=True, env=env)
+
+
+def serve() -> None:
+    """Does what is asked on stdin, until nothing more is."""
+    out, sys.stdout = sys.stdout, sys.stderr
+    for line in sys.stdin:
+        task = Task.from_json(json.loads(line))
+        for row in answers(task):
+            print(json.dumps(row), file=out, flush=True)
+        print(json.dumps(END), file=out, flush=True)
+
+
+if __name__ == "__main__":
+    serve()

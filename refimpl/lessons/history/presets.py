@@ -1,0 +1,104 @@
+"""``run_presets``: what becomes of presets of the history, in processes of their own."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+
+from refimpl.fences import Preset, preset
+from refimpl.lessons.history.hands import done_apart
+from refimpl.lessons.history.outcome import Gathered, Outcome
+from refimpl.lessons.history.tasks import Do, Task
+from refimpl.program.errors import UserError
+
+CONTROL_RUNS = 20
+"""Of the control, at most: its accept length does not depend on the order."""
+A_SHARE = 64
+"""Runs on `sim` that are dealt out together."""
+
+Progress = Callable[[int, int], None]
+"""Called with the runs done, and with those there are to do."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How presets are run.
+
+    Args:
+        device: ``"sim"`` or ``"cuda"``.
+        models: ``"tiny"``, ``"nano"`` or ``"small"``.
+        runs: of each preset.
+        workers: processes side by side.
+
+    Raises:
+        UserError: no run, or no worker.
+    """
+
+    device: str
+    models: str
+    runs: int
+    workers: int = 2
+
+    def __post_init__(self) -> None:
+        for name in ("runs", "workers"):
+            if getattr(self, name) < 1:
+                raise UserError(f"{name} {getattr(self, name)}: give a whole number from 1")
+
+    def tasks(self, name: str) -> Iterator[Task]:
+        """All that is to be done for a preset."""
+        where = (name, self.models, self.device)
+        # Recorded on sim whichever device runs: the order of the calls is the same, and the checker needs no GPU.
+        yield Task(Do.RACES, name, self.models, "sim")
+        yield Task(Do.COST, *where)
+        yield Task(Do.CONTROL, *where, tuple(range(min(self.runs, CONTROL_RUNS))))
+        share = A_SHARE if self.device == "sim" else self.runs
+        for begin in range(0, self.runs, share):
+            yield Task(Do.RUNS, *where, tuple(range(begin, min(begin + share, self.runs))))
+
+
+def run_preset(
+    name: str,
+    device: str = "sim",
+    models: str = "tiny",
+    runs: int = 20,
+    workers: int = 2,
+    progress: Progress | None = None,
+) -> Outcome:
+    """Runs one preset, as :func:`run_presets` does."""
+    with closing(run_presets([preset(name)], Plan(device, models, runs, workers), progress)) as outcomes:
+        return next(outcomes)
+
+
+def run_presets(presets: Sequence[Preset], plan: Plan, progress: Progress | None = None) -> Iterator[Outcome]:
+    """Runs presets, and yields what came of each when its last piece is done.
+
+    Args:
+        presets: which.
+        plan: how.
+        progress: told of each run.
+
+    Raises:
+        UserError: an engine cannot be built, or its process ended outside of a run; the sentence says which.
+
+    Order:
+        The runs are other processes'. The host waits for them.
+    """
+    tasks = [task for one in presets for task in plan.tasks(one.name)]
+    left = Counter(task.preset for task in tasks)
+    gathered = {one.name: Gathered() for one in presets}
+    done, of = 0, sum(len(task.seeds) for task in tasks)
+    with closing(done_apart(tasks, plan.workers)) as news:
+        for task, row in news:
+            if isinstance(row, Exception):
+                raise UserError(str(row)) from row
+            if row is not None:
+                gathered[task.preset].take(task.do, row)
+                done += bool(task.seeds)
+                if progress is not None:
+                    progress(done, of)
+                continue
+            left[task.preset] -= 1
+            if not left[task.preset]:
+                yield gathered[task.preset].outcome(preset(task.preset), plan.device, plan.models)

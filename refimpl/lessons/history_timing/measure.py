@@ -1,0 +1,87 @@
+"""One group of cases, taking turns."""
+
+import statistics
+
+from refimpl.lessons.bench_engine.drive import run_to_end
+from refimpl.lessons.bench_engine.forward_only import forward_stream_ms, forward_work
+from refimpl.lessons.bench_engine.host_reference import HostReference
+from refimpl.lessons.bench_engine.observed import Watch, observed
+from refimpl.lessons.bench_engine.workload import Workload
+from refimpl.lessons.history_timing.added_work import ScheduleWork
+from refimpl.lessons.history_timing.cases import Case, Group
+from refimpl.lessons.history_timing.engines import Engines, loop_of
+from refimpl.lessons.history_timing.plan import ACCEPT_LEN, Amounts
+from refimpl.lessons.history_timing.rows import FenceRow, PairRow, Taken, pair_row
+
+SKIP = 3
+"""Steps behind a prefill that are left out: the loop has not filled up yet."""
+WARM_UP_STEPS = 1
+MARKED_STEPS = 6
+"""Idle time is a sum over steps, and it hardly wanders."""
+STALL_US = 20_000.0
+"""Long enough for the host to queue some steps with their glue, where it is slower than the device."""
+
+
+class Bench:
+    """Measures groups on the engines of one set of weights.
+
+    Args:
+        engines: by case.
+        amounts: how much.
+    """
+
+    def __init__(self, engines: Engines, amounts: Amounts) -> None:
+        self.engines, self.amounts = engines, amounts
+        self.subject = engines.subject
+        self.reference = HostReference(self.subject.device)
+        self._forward_ms: dict[tuple[Case, int], float] = {}
+
+    def measured(self, group: Group) -> tuple[list[FenceRow], list[PairRow]]:
+        """The rows of a group, each case in turn in every round, and another case first in each.
+
+        Args:
+            group: what takes turns.
+        """
+        batch, cases, name = group.share.batch, group.cases, self.subject.name
+        taken = {case: Taken(self._warmed_up_ms(case, batch)) for case in cases}
+        beside = []
+        for turn in range(group.share.rounds):
+            beside.append(self.reference.us())
+            at = turn % len(cases)
+            for case in cases[at:] + cases[:at]:
+                steps = self._run(case, batch, group.share.steps).steady(batch, SKIP)
+                taken[case].rounds.append(steps)
+        for case in cases:
+            taken[case].marked += self._run(case, batch, MARKED_STEPS, marks=True).steady(batch, SKIP)
+        host = statistics.median(beside)
+        rows = [taken[case].row(case, name, batch, host) for case in cases]
+        pairs = [pair_row(pair, name, batch, taken[pair.case], taken[pair.control]) for pair in group.pairs]
+        return rows, pairs
+
+    def close(self) -> None:
+        """Gives the engines back; what was measured of their forwards is of them."""
+        self._forward_ms.clear()
+        self.engines.close()
+
+    def _warmed_up_ms(self, case: Case, batch: int) -> float:
+        """The forward work of a case's engine, alone; measured once, behind a short run that is thrown away."""
+        key = (case.engine, batch)
+        if key not in self._forward_ms:
+            scheduler = self.engines.scheduler(case)
+            queue = forward_work(scheduler, self._run(case.engine, batch, WARM_UP_STEPS).last_decode(batch))
+            times = forward_stream_ms(scheduler, queue, self.amounts.forward_repeats, STALL_US)
+            self._forward_ms[key] = statistics.median(times)
+        return self._forward_ms[key]
+
+    def _run(self, case: Case, batch: int, steps: int, marks: bool = False) -> Watch:
+        scheduler = self.engines.scheduler(case)
+        work = Workload(batch, self.amounts.prompt_tokens, new_tokens(steps))
+        added = ScheduleWork(scheduler.device, 1000 * case.added_schedule_ms, case.item)
+        with observed(scheduler, marks=marks, host_work_us=1000 * case.added_host_ms, schedule_work=added) as watch:
+            run_to_end(scheduler, self.subject.requests(work), loop_of(case))
+        return watch
+
+
+def new_tokens(steps: int) -> int:
+    """Tokens of a request that has so many steady steps: the prefill brings one, each step as many as are forced."""
+    return 1 + ACCEPT_LEN * (steps + SKIP + 1)
