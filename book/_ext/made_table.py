@@ -31,7 +31,8 @@ class MadeTable(SphinxDirective):
         group += nodes.thead("", _row(heads))
         group += nodes.tbody("", *(_row(cells) for cells in rows))
         words = nodes.paragraph("", " ".join(self.content), classes=["provenance"])
-        return [nodes.table("", group, classes=["measured-table"]), *([words] if self.content else [])]
+        table = nodes.table("", group, classes=["measured-table", "colwidths-auto"])
+        return [table, words] if self.content else [table]
 
 
 def _row(cells: tuple[str, ...]) -> nodes.row:

@@ -17,14 +17,16 @@ Keep: TypeAlias = Callable[[Mapping[str, Any]], None]
 COMMAND = "python -m refimpl bench"
 LAUNCHES = "10000,100000,1000000"
 SECONDS = 600.0
+ENGINES = ("engine", "fences")
+"""What runs the engine, on any device."""
 OPTIONS = {
     "launches": ("order",),
     "repeats": ("order", "sim"),
-    "only": ("engine",),
-    "seconds": ("engine",),
-    "device": ("engine",),
-    "models": ("engine",),
-    "add": ("engine",),
+    "only": ENGINES,
+    "seconds": ENGINES,
+    "device": ENGINES,
+    "models": ENGINES,
+    "add": ENGINES,
 }
 """Which benchmarks take an option that not all take."""
 
@@ -33,28 +35,31 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare what to measure, how much of it, and the form of the answer."""
     parser.add_argument(
         "what",
-        choices=["order", "sim", "engine"],
+        choices=["order", "sim", "engine", "fences"],
         help="order: the streaming checker beside the core of torch's sanitizer; "
         "sim: operators on the simulated device beside plain CPU torch; "
-        "engine: decoding beside transformers and beside the bounds of the device",
+        "engine: decoding beside transformers and beside the bounds of the device; "
+        "fences: a step of the engine under each fence, beside its control",
     )
     parser.add_argument("--launches", help=f"order: sizes, comma-separated (default: {LAUNCHES})")
     parser.add_argument("--repeats", type=int, help="runs of each; medians are shown (default: order 3, sim 30)")
-    parser.add_argument("--only", metavar="PARTS", help="engine: which parts, comma-separated (default: all)")
-    parser.add_argument("--models", metavar="NAMES", help="engine: which weights (default: the device's)")
-    parser.add_argument("--seconds", type=float, help=f"engine: no part begins after so long (default: {SECONDS:g})")
-    parser.add_argument("--device", choices=["cuda", "sim"], help="engine: where (default: the best device)")
+    parser.add_argument("--only", metavar="PARTS", help="engine, fences: which parts, comma-separated (default: all)")
+    parser.add_argument("--models", metavar="NAMES", help="engine, fences: which weights (default: the device's)")
+    parser.add_argument(
+        "--seconds", type=float, help=f"engine, fences: no part begins after so long (default: {SECONDS:g})"
+    )
+    parser.add_argument("--device", choices=["cuda", "sim"], help="engine, fences: where (default: the best device)")
     parser.add_argument(
         "--json",
         action="store_true",
-        help='one object: {"workloads": [...]} for order, {"rows": [...]} for sim, a list a part for engine',
+        help='one object: {"workloads": [...]} for order, {"rows": [...]} for sim, a list a part for engine and fences',
     )
     parser.add_argument("--save", metavar="NAME", help="also write results/NAME.json")
     parser.add_argument(
         "--add",
         action="store_true",
         default=None,
-        help="engine: keep what results/NAME.json holds and add this run to it; it says which figures are of this run",
+        help="engine, fences: keep what results/NAME.json holds and add this run to it; it says which figures are its",
     )
 
 
@@ -64,7 +69,8 @@ def run(args: argparse.Namespace) -> int:
 
     _refuse_foreign(args)
     keep = _keeper(args)  # what cannot be saved is refused now rather than after the measurement
-    data, table = {"sim": _sim, "order": _order, "engine": _engine}[args.what](args, keep)
+    measure = {"sim": _sim, "order": _order, "engine": _engine, "fences": _fences}[args.what]
+    data, table = measure(args, keep)
     if args.save is not None:
         keep(data)
         print(f"wrote {results.file_of(args.save)}", file=sys.stderr)
@@ -98,18 +104,41 @@ def _engine(args: argparse.Namespace, keep: Keep) -> tuple[dict[str, Any], str]:
     from refimpl.lessons.bench_engine.report import PARTS, Run, recorded
     from refimpl.lessons.bench_engine.table import table
 
-    only = PARTS if args.only is None else tuple(args.only.split(","))
-    unknown = [part for part in only if part not in PARTS]
-    if unknown:
-        raise UserError(f"--only {args.only}: {unknown[0]!r} is no part, use some of {','.join(PARTS)}")
-    seconds = SECONDS if args.seconds is None else args.seconds
-    if not seconds > 0:
-        raise UserError(f"--seconds {args.seconds:g}: give a number above 0")
-    device = _device(args)
-    models = chosen(device, None if args.models is None else args.models.split(","))
+    only, seconds, device = _parts(args, PARTS), _seconds(args), _device(args)
+    models = chosen(device, _names(args.models))
     accept_lens = recorded(_saved(args).data) if args.add else None
     report = Run(device, only, seconds, _progress, keep, models, accept_lens=accept_lens).measure()
     return report, table(report)
+
+
+def _fences(args: argparse.Namespace, keep: Keep) -> tuple[dict[str, Any], str]:
+    from refimpl.lessons.bench_engine.table import table
+    from refimpl.lessons.history_timing.cases import PARTS
+    from refimpl.lessons.history_timing.plan import chosen
+    from refimpl.lessons.history_timing.report import Run
+
+    only, seconds, device = _parts(args, tuple(PARTS)), _seconds(args), _device(args)
+    report = Run(device, only, seconds, _progress, keep, chosen(device, _names(args.models))).measure()
+    return report, table(report)
+
+
+def _parts(args: argparse.Namespace, known: tuple[str, ...]) -> tuple[str, ...]:
+    only = known if args.only is None else tuple(args.only.split(","))
+    unknown = [part for part in only if part not in known]
+    if unknown:
+        raise UserError(f"--only {args.only}: {unknown[0]!r} is no part, use some of {','.join(known)}")
+    return only
+
+
+def _seconds(args: argparse.Namespace) -> float:
+    seconds: float = SECONDS if args.seconds is None else args.seconds
+    if not seconds > 0:
+        raise UserError(f"--seconds {args.seconds:g}: give a number above 0")
+    return seconds
+
+
+def _names(text: str | None) -> list[str] | None:
+    return None if text is None else text.split(",")
 
 
 def _keeper(args: argparse.Namespace) -> Keep:
@@ -133,13 +162,16 @@ def _adder(args: argparse.Namespace) -> Keep:
     import torch
 
     from refimpl.lessons.bench_engine.added import added, check_same_device
+    from refimpl.lessons.bench_engine.bars import bars as engine_bars
     from refimpl.lessons.bench_engine.origin import Origin
+    from refimpl.lessons.history_timing.bars import bars as fence_bars
 
     saved = _saved(args)
     torch.zeros(1, device=_device(args))  # it is known by its name once it is in use
     origin = _origin(args)
     check_same_device(saved, origin.device)
-    return lambda data: _write(args.save, added(saved, data, origin), Origin.of(vars(saved)))
+    judge = engine_bars if args.what == "engine" else fence_bars
+    return lambda data: _write(args.save, added(saved, data, origin, judge), Origin.of(vars(saved)))
 
 
 def _device(args: argparse.Namespace) -> str:
@@ -171,8 +203,8 @@ def _origin(args: argparse.Namespace) -> "Origin":
 
     machine = provenance.this_machine()
     # What no GPU took part in is told by its processor.
-    device = machine.device if args.what == "engine" else provenance.processor()
-    driver = machine.driver if args.what == "engine" else ""
+    device = machine.device if args.what in ENGINES else provenance.processor()
+    driver = machine.driver if args.what in ENGINES else ""
     given = [f" --{name} {getattr(args, name)}" for name in ("device", "models", "only") if getattr(args, name)]
     given += [f" --save {args.save} --add"] if args.add else []
     command = f"{COMMAND} {args.what}{''.join(given)}"

@@ -60,9 +60,19 @@ def bar(done: int, of: int, seconds: float) -> str:
         >>> bar(32, 64, 2.0)
         '[############............] 32 of 64 tokens, 16.0 tokens/s'
     """
-    full = CELLS * done // of if of else CELLS
     rate = f", {done / seconds:.1f} tokens/s" if done and seconds > 0 else ""
-    return f"[{'#' * full}{'.' * (CELLS - full)}] {done} of {of} tokens{rate}"
+    return f"{filled(done, of)} {done} of {of} tokens{rate}"
+
+
+def filled(done: int, of: int) -> str:
+    """A bar alone.
+
+    Example:
+        >>> filled(1, 3)
+        '[########................]'
+    """
+    full = CELLS * done // of if of else CELLS
+    return f"[{'#' * full}{'.' * (CELLS - full)}]"
 
 
 class StatusLine:

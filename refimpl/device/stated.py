@@ -26,6 +26,28 @@ class Along:
     dim: int
     index: Any
 
+    @property
+    def parts(self) -> tuple[Any, ...]:
+        """What has values."""
+        return (self.index,)
+
+
+@dataclass(frozen=True, eq=False)
+class Leading:
+    """The cells of the first dimension that a kernel picks which goes by lengths: of each row of `index`, `[n, width]`,
+    those that its first `counts[row]` entries name."""
+
+    index: Any
+    counts: Any
+
+    @property
+    def parts(self) -> tuple[Any, ...]:
+        """What has values."""
+        return self.index, self.counts
+
+
+Index = tuple[Any, ...] | Along | Leading
+
 
 @dataclass(frozen=True)
 class Touch:
@@ -38,7 +60,7 @@ class Touch:
     """
 
     tensor: torch.Tensor
-    index: tuple[Any, ...] | Along | None = None
+    index: Index | None = None
 
 
 class Stated(tuple[Any, ...]):
@@ -51,10 +73,17 @@ class Stated(tuple[Any, ...]):
     where: str = ""
 
 
-def mapped(index: tuple[Any, ...] | Along, change: Callable[[Any], Any]) -> tuple[Any, ...] | Along:
+def parts_of(index: Index) -> tuple[Any, ...]:
+    """The entries of an index."""
+    return index if isinstance(index, tuple) else index.parts
+
+
+def mapped(index: Index, change: Callable[[Any], Any]) -> Index:
     """An index with `change` of each of its entries in their place."""
     if isinstance(index, Along):
         return Along(index.dim, change(index.index))
+    if isinstance(index, Leading):
+        return Leading(change(index.index), change(index.counts))
     if not isinstance(index, Stated):
         return tuple(change(entry) for entry in index)
     found = Stated(change(entry) for entry in index)

@@ -18,7 +18,8 @@ class DecodeInputs:
     Args:
         req_pool_indices: ``[bs]`` int64; padded requests have row 0.
         seq_lens: ``[bs]`` int64; 0 for padded requests.
-        page_table: ``[bs, width]`` int32, the requests' rows of ``req_to_token`` as they were at ``load_batch``.
+        page_table: ``[bs, width]`` int32, the requests' rows of ``req_to_token`` as they were at ``load_batch``; where
+            metadata is made in the graph, as they were when the replay began.
         swa_page_table: the same in slots of the sliding layers' pool; None without such layers.
         window: what sliding layers see.
         tokens: by name, what the step starts from, ``[bs, …]``.

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from refimpl.device.indexed import dimensions, is_mask
 from refimpl.device.simulator.memory.buffers import accesses
-from refimpl.device.stated import Along, Stated
+from refimpl.device.stated import Along, Index, Leading, Stated
 from refimpl.record.work import Access, Buffer
 
 MOST_RUNS = 1024
@@ -56,7 +56,7 @@ class Cells:
         self.widened = True
         self._ranges = whole
 
-    def settle(self, index: tuple[Any, ...] | Along | None) -> None:
+    def settle(self, index: Index | None) -> None:
         """Takes the values: the index, with numpy arrays in place of tensors; None leaves the tensor as a whole.
 
         Raises:
@@ -85,8 +85,11 @@ def whole(buffer: Buffer, tensor: torch.Tensor) -> tuple[Access, ...]:
     return tuple(Access(buffer, *access[1:]) for access in found(buffer, tensor))
 
 
-def _runs(shape: Shape, index: tuple[Any, ...] | Along) -> tuple[Offsets, int, bool]:
+def _runs(shape: Shape, index: Index) -> tuple[Offsets, int, bool]:
     """Offsets of equally long runs of bytes, their length, and whether that is exact."""
+    if isinstance(index, Leading):
+        counted = np.arange(index.index.shape[1]) < np.asarray(index.counts)[:, None]
+        index = (index.index[counted],)
     picked, rest = _along(shape, index) if isinstance(index, Along) else _indexed(shape, index)
     length, dims = shape.item, list[tuple[int, int]]()
     for stride, size in sorted((stride, size) for size, stride in rest if size > 1 and stride):

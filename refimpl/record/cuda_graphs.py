@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
-from refimpl.device.stated import Along
+from refimpl.device.stated import Index, parts_of
 from refimpl.record.cells import Cells, Shape
 from refimpl.record.cuda_log import Held
 from refimpl.record.work import Access, Buffer, Lane, Mark, Work
-
-Index = tuple[Any, ...] | Along
 
 
 class CapturedCells(Cells):
@@ -84,5 +81,4 @@ def _fresh(touched: tuple[Access | Cells, ...], cells: list[tuple[Cells, Index]]
 
 def held_of(index: Index) -> list[Held]:
     """The held values that an index is made of."""
-    parts = (index.index,) if isinstance(index, Along) else index
-    return [part for part in parts if isinstance(part, Held)]
+    return [part for part in parts_of(index) if isinstance(part, Held)]

@@ -11,11 +11,11 @@ import torch
 
 from refimpl.device.listening import Listener, listening
 from refimpl.device.simulator.memory.buffers import meet
-from refimpl.device.stated import Along, Statement, Touch, mapped, one_launch_around, stated
+from refimpl.device.stated import Index, Statement, Touch, mapped, one_launch_around, parts_of, stated
 from refimpl.program import Mem
 from refimpl.record.cells import Cells, Shape, whole
 from refimpl.record.cuda_calls import overheard
-from refimpl.record.cuda_graphs import CapturedCells, CaptureNotes, Index, held_of
+from refimpl.record.cuda_graphs import CapturedCells, CaptureNotes, held_of
 from refimpl.record.cuda_log import Held, IndexLog, Slot, held_in_capture, synchronize_blocking
 from refimpl.record.cuda_memory import HostMemory, device_memory, lane_of
 from refimpl.record.cuda_notes import Region, keep_notes, mark_of, notes_of, serial_of
@@ -240,7 +240,7 @@ class CudaTap(Tap):
         if touch.index is None:
             return everything
         shape = Shape.of(touch.tensor)
-        parts = (touch.index.index,) if isinstance(touch.index, Along) else touch.index
+        parts = parts_of(touch.index)
         if any(isinstance(part, torch.Tensor) and part.is_cuda and meet(part, written) for part in parts):
             return (Cells(buffer, shape, everything),)
         index = mapped(touch.index, lambda part: self._kept(part, kept))

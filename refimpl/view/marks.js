@@ -27,12 +27,12 @@ export function drawIdle(f, settled) {
 
 /** Captures to waits and synchronizes, barriers of the legacy stream; on hover or focus also the launch. */
 export function drawLinks(f) {
-	const near = neighbours(f, f.focused()), linked = new Set();
+	const near = neighbours(f, f.focused()), linked = new Set(), taken = [];
 	for (const v of f.live.values())
 		for (const foot of v.feet) {
 			const r = f.live.get(foot.id);
 			if (!r || v.never || r.never) continue;
-			drawLink(f, v, r, foot, near);
+			drawLink(f, v, r, foot, near, taken);
 			linked.add(v.id).add(r.id);
 		}
 	for (const v of f.live.values()) if (/record|wait/.test(v.kind) && !v.implicit && !v.never && !linked.has(v.id)) drawMark(f, v);
@@ -47,7 +47,7 @@ function drawMark(f, v) {
 	set(g.p, { d: out ? `M${x - n / 2},${y}h${n}L${x},${y - n}z` : `M${x - n / 2},${y - n - 1.5}h${n}L${x},${y - 1.5}z` });
 	set(g.el, { opacity: v.alpha * (f.path ? 0.25 : 0.5) });
 }
-function drawLink(f, v, r, e, near) {
+function drawLink(f, v, r, e, near, taken) {
 	const { L } = f, xr = f.X(r.end), xv = e.kind === "legacy" ? f.X(v.start) : f.X(v.end);
 	if (!f.seen(xr, xv)) return;
 	const down = f.rank(v.lane) > f.rank(r.lane), sg = down ? 1 : -1, strong = e.kind !== "legacy" && f.isTopic(v), size = strong ? MARK : SMALL_MARK;
@@ -58,12 +58,15 @@ function drawLink(f, v, r, e, near) {
 	set(g.p, { d });
 	set(g.f, { d: `M${xr - size / 2},${y0}h${size}L${xr},${ya}z` });
 	set(g.h, { d: `M${xv - size / 2},${yb}h${size}L${xv},${y1 - sg * 1.5}z` });
-	if (strong) set(g.t, eventLabel(f, v.event ?? "", xr, y0 + sg * 10 + 3));
+	if (strong) set(g.t, eventLabel(f, v.event ?? "", xr, y0 + sg * 10 + 3, taken));
 }
-/** An event's name beside its arrow; on a narrow screen on the side that has room beside the lane's name, or nowhere. */
-function eventLabel(f, name, x, y) {
-	const { L } = f, w = measure(name) + 8, from = pillStart(f, y), fits = [x >= from && x + w <= L.right, x - w >= from], toRight = L.narrow ? fits[0] || !fits[1] : x + 8 - w < L.left;
-	return { text: L.narrow && !fits[0] && !fits[1] ? "" : name, x: toRight ? x + 8 : x - 8, y, "text-anchor": toRight ? "start" : "end" };
+/** An event's name beside its arrow; on a narrow screen on the side that has room beside the lane's name and the other events', or nowhere. */
+function eventLabel(f, name, x, y, taken) {
+	const { L } = f, w = measure(name) + 8, right = { x: x + 8, "text-anchor": "start", a: x, b: x + w }, left = { x: x - 8, "text-anchor": "end", a: x - w, b: x };
+	const free = (s) => s.a >= pillStart(f, y) && s.b <= L.right && !taken.some((t) => t.y === y && s.a < t.b && s.b > t.a);
+	const side = L.narrow ? [right, left].find(free) : left.a + 8 < L.left ? right : left;
+	if (side) taken.push({ y, ...side });
+	return { text: side ? name : "", x: (side ?? right).x, y, "text-anchor": (side ?? right)["text-anchor"] };
 }
 /** The arrows that touch an op: waits just before it, and waits on what is recorded just after it. @param {any} f @param {string} id */
 function neighbours(f, id) {

@@ -1,4 +1,4 @@
-"""Which slots a step's last reader had in its page table, beside those that its requests held when it was launched."""
+"""Which slots the last graph of a step ran on, beside those that its requests held when it was launched."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -55,7 +55,8 @@ class Watch:
     _held: tuple[torch.Tensor, list[int], list[int]] | None = None
 
     def __post_init__(self) -> None:
-        scheduler, runner = self.scheduler, self.scheduler.worker.last_shared_read_runner
+        # The last graph of a step runs on the page table that the last reader made.
+        scheduler, runner = self.scheduler, self.scheduler.worker.runners()[-1]
         run_batch, replay = scheduler.run_batch, runner.replay
 
         def noting_launch(batch: Any) -> Any:

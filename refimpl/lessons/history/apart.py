@@ -17,14 +17,13 @@ from tempfile import TemporaryFile
 from threading import Timer
 from typing import IO
 
-from refimpl.lessons.history.tasks import READY, Row, Task, answers
+from refimpl.lessons.history.tasks import END, READY, Row, Task
 from refimpl.lessons.sources import ROOT
 
 PATIENCE_S = 240
 """The longest that a row is waited for: on a GPU the first one compiles kernels."""
 MOST_DEATHS = 8
 """Behind so many processes that died, the runs left of a task are given up: each costs a start."""
-END: Row = {"end": True}
 
 
 class Apart:
@@ -32,7 +31,8 @@ class Apart:
 
     def __init__(self) -> None:
         self._process: subprocess.Popen[str] | None = None
-        self._said = TemporaryFile("w+", encoding="utf-8")
+        # Open as long as the process may write to it.
+        self._said = TemporaryFile("w+", encoding="utf-8")  # noqa: SIM115
 
     def rows(self, task: Task) -> Iterator[Row]:
         """What a task brings. A run in which the process dies, or does not answer in time, counts as a fault.
@@ -101,19 +101,5 @@ def _started(said: IO[str]) -> subprocess.Popen[str]:
     paths = [str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
     env = {**os.environ, "PYTHONPATH": os.pathsep.join(paths), "OMP_NUM_THREADS": "1"}
     pipe = subprocess.PIPE
-    command = [sys.executable, "-m", "refimpl.lessons.history.apart"]
+    command = [sys.executable, "-m", "refimpl.lessons.history.served"]
     return subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=said, text=True, env=env)
-
-
-def serve() -> None:
-    """Does what is asked on stdin, until nothing more is."""
-    out, sys.stdout = sys.stdout, sys.stderr
-    for line in sys.stdin:
-        task = Task.from_json(json.loads(line))
-        for row in answers(task):
-            print(json.dumps(row), file=out, flush=True)
-        print(json.dumps(END), file=out, flush=True)
-
-
-if __name__ == "__main__":
-    serve()

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from queue import SimpleQueue
 from threading import Thread
 
 from refimpl.lessons.history.apart import Apart
 from refimpl.lessons.history.tasks import Row, Task
 
+News = tuple[Task, Row | Exception | None]
+"""A row of a task; or the error in which it ended; or None behind its last row."""
 
-def done_apart(tasks: Sequence[Task], workers: int) -> Iterator[tuple[Task, Row | Exception | None]]:
+
+def done_apart(tasks: Sequence[Task], workers: int) -> Generator[News, None, None]:
     """Does tasks in processes of their own.
 
     Args:
@@ -21,7 +24,7 @@ def done_apart(tasks: Sequence[Task], workers: int) -> Iterator[tuple[Task, Row 
         Each row with its task, in the order in which they come; an error in the place of rows; None behind the last
         row of a task. Closing the generator ends the processes.
     """
-    todo, news = SimpleQueue[Task](), SimpleQueue[tuple[Task, Row | Exception | None]]()
+    todo, news = SimpleQueue[Task](), SimpleQueue[News]()
     for task in tasks:
         todo.put(task)
     hands = [Apart() for _ in range(min(workers, len(tasks)))]
@@ -41,7 +44,7 @@ def done_apart(tasks: Sequence[Task], workers: int) -> Iterator[tuple[Task, Row 
             hand.close()
 
 
-def _work(hand: Apart, todo: SimpleQueue[Task], news: SimpleQueue[tuple[Task, Row | Exception | None]]) -> None:
+def _work(hand: Apart, todo: SimpleQueue[Task], news: SimpleQueue[News]) -> None:
     while not todo.empty():
         task = todo.get()
         try:

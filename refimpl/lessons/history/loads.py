@@ -50,7 +50,7 @@ class Size:
 
 
 SIZES = {
-    TINY_MODELS: Size(rows=3, context=28, prompt=6, short=7, long=20),
+    TINY_MODELS: Size(rows=2, context=28, prompt=6, short=7, long=16),
     "nano": Size(rows=3, context=56, prompt=12, short=14, long=40),
     "small": Size(rows=4, context=80, prompt=12, short=16, long=60),
 }
@@ -62,9 +62,9 @@ def draw(load: Load, models: str, seed: int) -> list[Arrival]:
 
     Args:
         load: ``STEADY``: as many as there are rows, all at once. ``HANDOVER``: more of them, short and ragged, so that
-            in most turns a row goes on while the redundant forward of its last owner is in flight. ``ABORTS``: of those,
-            many give up on the way, some while their prefill runs; ``PREBUILT``: the later ones come with their prefill
-            done elsewhere.
+            in most turns a row goes on while the redundant forward of its last owner is in flight. ``ABORTS``: where
+            many give up on the way, some while their prefill runs. ``PREBUILT``: as ``HANDOVER``, and the later ones
+            have their prefill done elsewhere.
         models: which size.
         seed: of all that is drawn.
     """

@@ -138,7 +138,7 @@ def accept_len(ran: Iterable[Ran]) -> float | None:
 
 
 def _ran(rows: Iterable[Mapping[str, Any]]) -> tuple[Ran, ...]:
-    made = (Ran(**{name: tuple(v) if isinstance(v, list) else v for name, v in row.items()}) for row in rows)
+    made = (Ran.from_json(row) for row in rows)
     return tuple(sorted(made, key=lambda one: one.seed))
 
 

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 
-from refimpl.fences import Preset, preset
+from refimpl.fences import Preset, history, preset
+from refimpl.lessons.history.apart import Apart
 from refimpl.lessons.history.hands import done_apart
 from refimpl.lessons.history.outcome import Gathered, Outcome
 from refimpl.lessons.history.tasks import Do, Task
+from refimpl.lessons.provenance import Machine
 from refimpl.program.errors import UserError
 
 CONTROL_RUNS = 20
@@ -58,6 +60,16 @@ class Plan:
             yield Task(Do.RUNS, *where, tuple(range(begin, min(begin + share, self.runs))))
 
 
+def machine_of(plan: Plan) -> Machine:
+    """The machine that a plan's processes run on; this process need not touch its device."""
+    task = Task(Do.MACHINE, history()[0].name, plan.models, plan.device)
+    hand = Apart()
+    try:
+        return Machine(**next(hand.rows(task)))
+    finally:
+        hand.close()
+
+
 def run_preset(
     name: str,
     device: str = "sim",
@@ -71,7 +83,9 @@ def run_preset(
         return next(outcomes)
 
 
-def run_presets(presets: Sequence[Preset], plan: Plan, progress: Progress | None = None) -> Iterator[Outcome]:
+def run_presets(
+    presets: Sequence[Preset], plan: Plan, progress: Progress | None = None
+) -> Generator[Outcome, None, None]:
     """Runs presets, and yields what came of each when its last piece is done.
 
     Args:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from refimpl import device as devices
@@ -16,6 +16,7 @@ from refimpl.lessons.history.loads import draw
 from refimpl.lessons.history.stalled import stalled
 from refimpl.lessons.history.subject import Built, Subject, build, rebuilt
 from refimpl.lessons.history.unmasked import wrong_forwards
+from refimpl.lessons.history.unrepaired import is_repaired, unrepaired
 from refimpl.lessons.history.watched import every_token
 from refimpl.lessons.lossless.campaign import wrong_end
 from refimpl.lessons.lossless.load import Arrival
@@ -51,6 +52,12 @@ class Ran:
     verifies: int = 0
     emitted: int = 0
 
+    @classmethod
+    def from_json(cls, row: Mapping[str, Any]) -> Ran:
+        """As it was sent."""
+        given: dict[str, Any] = {name: tuple(v) if isinstance(v, list) else v for name, v in row.items()}
+        return cls(**given)
+
 
 class Runner:
     """An engine that is run again and again.
@@ -69,6 +76,14 @@ class Runner:
         Args:
             seed: of the requests, and of the order (``sim``) or of the stalls (``cuda``).
         """
+        ran = self._run(seed)
+        if not is_repaired(self.built.subject.fences) or ran.fault:
+            return ran
+        with unrepaired(self.built.scheduler):
+            bare = self._run(seed)
+        return replace(ran, unmasked=(*bare.wrong, *bare.unmasked, *filter(None, [bare.fault])))
+
+    def _run(self, seed: int) -> Ran:
         subject, scheduler = self.built.subject, self.built.scheduler
         load = draw(subject.load, subject.models, seed)
         prebuilt = self._prefilled_blocking(load)

@@ -7,6 +7,9 @@ from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import Any
 
+import torch
+
+from refimpl import device as devices
 from refimpl.fences import preset
 from refimpl.lessons import provenance
 from refimpl.lessons.history.recorded import races, recorded
@@ -17,6 +20,8 @@ from refimpl.lessons.history.timed import timed
 Row = dict[str, Any]
 READY: Row = {"ready": True}
 """The engine is built: what goes wrong from here on is a run's."""
+END: Row = {"end": True}
+"""Behind the last row of a task."""
 
 
 class Do(StrEnum):
@@ -76,4 +81,7 @@ def answers(task: Task) -> Iterator[Row]:
             cost = timed(build(task.subject))
             yield from [] if cost is None else [asdict(cost)]
         case Do.MACHINE:
+            # A GPU is known by its name once it is in use.
+            devices.get(task.device)
+            torch.zeros(1, device=task.device)
             yield asdict(provenance.this_machine())

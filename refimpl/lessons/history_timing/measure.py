@@ -82,6 +82,11 @@ class Bench:
         return watch
 
 
+def longest(amounts: Amounts) -> int:
+    """Tokens of the longest request of a run, its prompt included."""
+    return amounts.prompt_tokens + new_tokens(max(MARKED_STEPS, *(share.steps for share in amounts.shares)))
+
+
 def new_tokens(steps: int) -> int:
     """Tokens of a request that has so many steady steps: the prefill brings one, each step as many as are forced."""
     return 1 + ACCEPT_LEN * (steps + SKIP + 1)

@@ -9,7 +9,7 @@ from refimpl.lessons.bench_engine.subject import Subject
 from refimpl.lessons.history_timing.bars import PAIRS, bars
 from refimpl.lessons.history_timing.cases import PARTS, groups
 from refimpl.lessons.history_timing.engines import Engines, load
-from refimpl.lessons.history_timing.measure import Bench, new_tokens
+from refimpl.lessons.history_timing.measure import Bench, longest
 from refimpl.lessons.history_timing.plan import ACCEPT_LEN, DRAFTS, MODELS, Amounts
 
 Progress = Callable[[str], None]
@@ -72,8 +72,7 @@ class Run:
         return MODELS[self.device] if self.models is None else self.models
 
     def _weights(self, subject: Subject, amounts: Amounts) -> None:
-        longest = amounts.prompt_tokens + new_tokens(max(share.steps for share in amounts.shares))
-        bench = Bench(Engines(subject, amounts.batches, longest), amounts)
+        bench = Bench(Engines(subject, amounts.batches, longest(amounts)), amounts)
         for part in PARTS:
             if part not in self.only:
                 continue

@@ -13,8 +13,8 @@ from refimpl.lessons.history_timing.cases import Case, Pair
 class FenceRow:
     """One case at one batch; times are medians over ``n`` steps, by the host's clock where nothing else is said.
 
-    The bound: a step takes at least the longest of the host's work, the forward's and what was added on schedule, and at
-    most all of them one after another.
+    The bound: a step takes at least the longest of the host's work, the forward's and what was added on schedule, and
+    at most all of them one after another.
 
     Args:
         model, draft, preset, needs_cpu_seq_lens, again: which engine.

@@ -31,7 +31,7 @@ def small_load(load: Load) -> list[Arrival]:
         case Load.HANDOVER:
             return [replace(first, params=_params(SHORT)), second, third]
         case Load.PREBUILT:
-            return [replace(first, params=_params(SHORT)), second, replace(third, prebuilt=True)]
+            return [replace(first, params=_params(SHORT)), second, replace(third, turn=1, prebuilt=True)]
         case Load.ABORTS:
             return [first, replace(second, turn=_GIVES_UP, abort_after=1), replace(third, turn=_GIVES_UP)]
 

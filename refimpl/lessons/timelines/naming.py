@@ -26,17 +26,20 @@ if TYPE_CHECKING:
 
 COPY = "copy_to_cpu"
 PREFILL = "prefill"
+SEED = "seed"
+"""What is done for a request whose prefill ran elsewhere: on schedule, by the methods that forward uses."""
 LANES = {
     "schedule_stream": "schedule",
     "plan_stream": "plan",
     "forward_stream": "forward",
     "copy_stream": "copy",
     "fwd_prepare_d2h_stream": "copy of lengths",
-    "kv_transfer_stream": "kv transfer",
 }
 """What a stream of the engine is called, by its attribute."""
 OF_TURN = "{} of turn {}"
 """What is made anew in each turn: its name, and the number of the turn."""
+KV_TRANSFER = "kv transfer"
+"""The agent that brings keys and values, which is no stream of the engine's."""
 _NUMBERED = re.compile(r"( of turn)? \d+$")
 
 
@@ -75,13 +78,21 @@ def name_step(recording: Recording, scheduler: Scheduler, turn: int) -> None:
             recording.name(thing, OF_TURN.format(name, turn))
 
 
-def name_events(recording: Recording, scheduler: Scheduler) -> None:
-    """Names the events that are made once; to be called at the end, since some are made when they are first needed."""
+def name_late(recording: Recording, scheduler: Scheduler, prebuilt: bool) -> None:
+    """Names what is made when it is first needed, and then once; to be called at the end.
+
+    Args:
+        recording: of the engine.
+        scheduler: the engine.
+        prebuilt: whether an agent brought keys and values.
+    """
     if scheduler.future_map.publish_ready is not None:
         recording.name(scheduler.future_map.publish_ready, "publish_ready")
     plan = getattr(scheduler.worker, "plan", None)
     if plan is not None:
         recording.name(plan.draft_done, "draft_done")
+    if prebuilt:
+        recording.name(scheduler.prebuilt.agent.kv_transfer_stream, KV_TRANSFER)
     last = scheduler.worker.last_shared_read_runner
     recording.name(last._read_done, "read_done")
     for (size, _), captured in last._captured.items():
@@ -172,6 +183,10 @@ def _steps(scheduler: Scheduler) -> Iterator[_Step]:
     yield _Step(scheduler.results, COPY, COPY)
     yield _Step(scheduler.sampling, "write", "write_sampling")
     yield _Step(worker, "forward_extend", PREFILL)
+    yield _Step(scheduler.prebuilt, "_seed", SEED)
+    yield _Step(scheduler.prebuilt, "_write_row", "prepare_for_prebuilt")
+    yield _Step(scheduler.prebuilt.agent, "prepare", "prepare_kv_transfer")
+    yield _Step(scheduler.prebuilt.agent, "begin", "kv_transfer")
     for runner in worker.runners():
         load = f"load_batch {runner.name}"
         yield _Step(runner, "load_batch", load)
@@ -184,9 +199,10 @@ def _within(dev: Any, step: _Step, call: Callable[..., Any], around: list[str]) 
     def run(*args: Any, **options: Any) -> Any:
         if step.part_of in around:
             return call(*args, **options)
-        around.append(step.name)
+        name = f"{SEED} {step.name}" if SEED in around else step.name
+        around.append(name)
         try:
-            with dev.cost(step.name):
+            with dev.cost(name):
                 return call(*args, **options)
         finally:
             around.pop()

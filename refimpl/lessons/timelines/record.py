@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from unittest.mock import patch
 
 from refimpl import device as devices
-from refimpl.lessons.lossless.play import Played, play_unchecked
-from refimpl.lessons.timelines.naming import name_events, name_step, name_things, regions
+from refimpl.lessons.lossless.play import Played, play_unchecked, prefilled_blocking
+from refimpl.lessons.timelines.naming import name_late, name_step, name_things, regions
 from refimpl.record import Recording, record
 
 if TYPE_CHECKING:
@@ -49,9 +49,10 @@ def record_load(scheduler: Scheduler, load: Sequence[Arrival], warm: bool = True
         The host blocks where the loop does, and until the device is idle at both ends. On ``sim`` each op runs as soon
         as it may, in the order of issue.
     """
+    given = prefilled_blocking(scheduler, load)
     with _in_order(scheduler.device):
         if warm:
-            play_unchecked(scheduler, load)
+            play_unchecked(scheduler, load, prebuilt=given)
         with record(scheduler.device) as recording, ExitStack() as stack:
             name_things(recording, scheduler)
             stack.enter_context(regions(scheduler))
@@ -63,8 +64,8 @@ def record_load(scheduler: Scheduler, load: Sequence[Arrival], warm: bool = True
                 rows.turn = turn
                 recording.step(turn)
 
-            played = play_unchecked(scheduler, load, between)
-            name_events(recording, scheduler)
+            played = play_unchecked(scheduler, load, between, given)
+            name_late(recording, scheduler, bool(given))
     return Recorded(recording, played, tuple(rows.handovers))
 
 

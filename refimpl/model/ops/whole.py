@@ -24,13 +24,29 @@ _HEADS = (
 _CACHE = "Tensor(a!) k_cache, Tensor(b!) v_cache, Tensor slots"
 
 
-def _operator(schema: str, run: Callable[..., Any], shaped: Callable[..., Any]) -> Any:
-    """Defines one; `shaped` says what comes out, from the arguments' shapes alone."""
+Cells = dict[str, tuple[str, ...]]
+_STORED: Cells = {"k_cache": ("slots",), "v_cache": ("slots",)}
+_ATTENDED: Cells = {"k_cache": ("page_table", "kv_lens"), "v_cache": ("page_table", "kv_lens")}
+
+
+def _operator(schema: str, run: Callable[..., Any], shaped: Callable[..., Any], cells: Cells | None = None) -> Any:
+    """Defines one.
+
+    Args:
+        schema: its name and arguments.
+        run: the plain version.
+        shaped: what comes out, from the arguments' shapes alone.
+        cells: for a recording, by the name of a tensor that it touches in part: the argument that names the cells of
+            the first dimension, or rows of them and how many of each row count.
+    """
     name = schema.partition("(")[0]
     _LIBRARY.define(schema)
     _LIBRARY.impl(name, run, "CPU")
     torch.library.register_fake(f"refimpl::{name}", shaped, lib=_LIBRARY)
-    return getattr(torch.ops.refimpl, name).default
+    operator = getattr(torch.ops.refimpl, name).default
+    if cells is not None:
+        operator.cells = cells
+    return operator
 
 
 def _heads_of(qkv: Tensor, q_weight: Tensor, first: int) -> Tensor:
@@ -63,18 +79,20 @@ qk_norm_rope_store = _operator(
     f"qk_norm_rope_store({_HEADS}, {_CACHE}) -> Tensor",
     plain.qk_norm_rope_store,
     lambda qkv, w, *more: _heads_of(qkv, w, more[3]),
+    _STORED,
 )
 silu_and_mul = _operator(
     "silu_and_mul(Tensor gate_up) -> Tensor",
     plain.silu_and_mul,
     lambda gate_up: gate_up.new_empty(*gate_up.shape[:-1], gate_up.shape[-1] // 2),
 )
-store_kv = _operator(f"store_kv(Tensor k, Tensor v, {_CACHE}) -> ()", plain.store_kv, lambda *_: None)
+store_kv = _operator(f"store_kv(Tensor k, Tensor v, {_CACHE}) -> ()", plain.store_kv, lambda *_: None, _STORED)
 paged_attention = _operator(
     "paged_attention(Tensor q, Tensor k_cache, Tensor v_cache, Tensor page_table, Tensor kv_lens, Tensor q_starts, "
     "int max_q_len, bool causal, Tensor? tail_mask, int? window, float? scale, bool settled) -> Tensor",
     _attended,
     lambda q, *_: torch.empty_like(q),
+    _ATTENDED,
 )
 # It reads a few rows of a table that other streams write meanwhile. Which rows, a recording learns from the index
 # operators that it is made of.

@@ -19,9 +19,7 @@ from refimpl.device.simulator.memory.buffers import Access, Buffer, accesses, me
 from refimpl.device.simulator.operators.plans import Operator, aten, written_and_read
 from refimpl.device.simulator.ops import Kind, Op
 from refimpl.device.simulator.tensor import SimTensor
-from refimpl.device.stated import Along, Statement, Touch, mapped, stated
-
-Index = tuple[Any, ...] | Along
+from refimpl.device.stated import Along, Index, Leading, Statement, Touch, mapped, parts_of, stated
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,7 +55,8 @@ def touched(
     """
     written, read = written_and_read(op, args, kwargs)
     index = _index(func, args)
-    reads, writes = [Touch(t) for t in read], [Touch(t) for t in (*written, *fresh)]
+    own = _cells_of(func, args)
+    reads, writes = [Touch(t, own.get(id(t))) for t in read], [Touch(t, own.get(id(t))) for t in (*written, *fresh)]
     if index is None:
         return reads, writes
     table, picked = args[0], Touch(args[0], index)
@@ -109,7 +108,7 @@ def _touched(touches: Sequence[Touch], written: Sequence[torch.Tensor]) -> tuple
         if touch.index is None:
             found += accesses(buffer, inner)
         else:
-            parts = (touch.index.index,) if isinstance(touch.index, Along) else touch.index
+            parts = parts_of(touch.index)
             lost = any(isinstance(part, SimTensor) and meet(part.simulated, written) for part in parts)
             found.append(Cells(buffer, inner, None if lost else mapped(touch.index, _held)))
     return tuple(found)
@@ -133,6 +132,20 @@ def _index(func: Any, args: Any) -> Index | None:
     """The cells of its first argument that a call names, or None for all of it."""
     find = _FIND.get(func)
     return find(args) if find is not None and args[0].dim() > 0 else None
+
+
+def _cells_of(func: Any, args: Any) -> dict[int, Index]:
+    """What an operator of somebody's own says with its attribute `cells`: which of its tensors it touches in part, by
+    the argument's name, and the names of the arguments that pick the cells of the first dimension: indices, or rows of
+    indices and how many of each row count."""
+    cells = getattr(func, "cells", None)
+    if cells is None:
+        return {}
+    given = {argument.name: value for argument, value in zip(func._schema.arguments, args, strict=False)}
+    return {
+        id(given[table]): (given[picked[0]],) if len(picked) == 1 else Leading(*(given[name] for name in picked))
+        for table, picked in cells.items()
+    }
 
 
 def _listed(args: Any) -> Index:

@@ -1,0 +1,119 @@
+"""`python -m refimpl history`: every preset and experiment of the fences' history run and judged, beside its table."""
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from refimpl.commands.terminal import StatusLine, filled
+from refimpl.program.errors import UserError
+
+if TYPE_CHECKING:
+    from refimpl.fences import Preset
+    from refimpl.lessons.history.outcome import Outcome
+    from refimpl.lessons.provenance import Machine
+
+COMMAND = "python -m refimpl history"
+AGREES, DIFFERS = 0, 1
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare which presets, where, how often, and the form of the answer."""
+    parser.add_argument("--device", choices=["sim", "cuda"], help="default: the best one here")
+    parser.add_argument("--runs", "--seeds", type=int, default=20, metavar="N", help="of each preset (default: 20)")
+    parser.add_argument("--only", metavar="NAMES", help="presets, comma-separated (default: all, experiments too)")
+    parser.add_argument("--models", default="tiny", help="tiny (made here), nano or small (default: tiny)")
+    parser.add_argument("--workers", type=int, default=2, metavar="N", help="processes side by side (default: 2)")
+    parser.add_argument("--json", action="store_true", help='one object: {"runs": ..., "rows": [...]}')
+    parser.add_argument("--save", metavar="NAME", help="also write results/NAME.json, anew behind each preset")
+    parser.epilog = "Exit code: 0 each preset is as the table expects, 1 some is not, 2 bad input."
+
+
+def run(args: argparse.Namespace) -> int:
+    """Run them, print a row each."""
+    from refimpl.lessons import results
+
+    if args.save is not None:
+        results.file_of(args.save)
+    chosen = _chosen(args.only)
+    status = StatusLine(beneath_text=False)
+    try:
+        rows = _measured(args, chosen, status)
+    finally:
+        status.erase()
+    print(json.dumps({"runs": args.runs, "rows": rows}, indent=1) if args.json else _table(rows))
+    differ = [row["preset"] for row in rows if not row["agrees"]]
+    if differ:
+        print(f"not as the table expects: {', '.join(differ)}", file=sys.stderr)
+    return DIFFERS if differ else AGREES
+
+
+def _chosen(only: str | None) -> list["Preset"]:
+    from refimpl.fences import history, preset
+
+    if only is None:
+        return list(history())
+    try:
+        return [preset(name) for name in only.split(",")]
+    except KeyError as error:
+        raise UserError(str(error.args[0])) from error
+
+
+def _measured(args: argparse.Namespace, chosen: Sequence["Preset"], status: StatusLine) -> list[dict[str, Any]]:
+    """A row for each preset, in the table's order; kept as they come."""
+    from refimpl import device as devices
+    from refimpl.commands import chosen as choice
+    from refimpl.lessons.history.presets import Plan, machine_of, run_presets
+
+    device = choice.device(args.device) or devices.best()
+    plan = Plan(device, args.models, args.runs, args.workers)
+    machine = machine_of(plan) if args.save is not None else None
+    places = {preset.name: place for place, preset in enumerate(chosen)}
+    rows: list[dict[str, Any]] = []
+    for outcome in run_presets(chosen, plan, lambda done, of: status.draw(f"{filled(done, of)} {done} of {of} runs")):
+        rows.append(outcome.to_json())
+        rows.sort(key=lambda row: places[row["preset"]])
+        status.say(_said(outcome))
+        if machine is not None:
+            _save(args, machine, rows)
+    return rows
+
+
+def _said(outcome: "Outcome") -> str:
+    wrong, dropped, runs = len(outcome.wrong), len(outcome.unmasked_wrong), outcome.runs
+    verdict = "as expected" if outcome.agrees else "NOT as expected"
+    return f"{outcome.preset.name}: {wrong} of {runs} wrong, {dropped} with dropped tokens, {verdict}"
+
+
+def _table(rows: Sequence[dict[str, Any]]) -> str:
+    from refimpl.commands import tables
+
+    return tables.text([_line(row) for row in rows])
+
+
+def _line(row: dict[str, Any]) -> dict[str, Any]:
+    kinds = ", ".join(f"{race['kind']} {race['buffer']}" for race in row["races"][:3])
+    more = len(row["races"]) - 3
+    return {
+        "date": row["date"],
+        "preset": row["preset"],
+        "expect": row["expect"],
+        "agrees": "yes" if row["agrees"] else "NO",
+        "runs": row["runs"],
+        "wrong": row["wrong_runs"],
+        "dropped too": row["unmasked_wrong_runs"],
+        "accept": row["accept_len"] or "",
+        "control": row["control_accept_len"] or "",
+        "races": (f"{kinds}, {more} more" if more > 0 else kinds) or "none",
+    }
+
+
+def _save(args: argparse.Namespace, machine: "Machine", rows: Sequence[dict[str, Any]]) -> None:
+    from refimpl.lessons import results
+
+    options = {"device": machine.kind, "runs": args.runs, "models": args.models}
+    options |= {"only": args.only} if args.only else {}
+    words = " ".join([COMMAND, *(f"--{name} {value}" for name, value in options.items())])
+    data = {"runs": args.runs, "models": args.models, "rows": list(rows)}
+    results.write(args.save, data, command=words, device=machine.device, driver=machine.driver, torch=machine.torch)
