@@ -6,7 +6,8 @@ from sphinx.util import logging
 from sphinx.util.docutils import SphinxDirective
 
 from refimpl.lessons import results
-from refimpl.lessons.engine_tables import TABLES, Missing, Source, Table, table
+from refimpl.lessons.engine_sources import Source
+from refimpl.lessons.engine_tables import TABLES, Missing, Table, table
 from refimpl.program.errors import UserError
 
 LOGGER = logging.getLogger(__name__)

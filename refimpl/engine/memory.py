@@ -40,6 +40,7 @@ class CacheMemory:
         window: int | None,
     ) -> None:
         self.req_to_token_pool, self.allocator = req_to_token_pool, allocator
+        self._cells = req_to_token_pool.req_to_token.view(-1)
         self.num_slots = allocator.available()
         self.reserve = BLOCKS_AHEAD * alloc_len
         self.window = window
@@ -76,17 +77,18 @@ class CacheMemory:
         total = sum(end - begin for _, begin, end in spans)
         if total == 0:
             return None
-        rows = [row for row, begin, end in spans for _ in range(end - begin)]
-        columns = [column for _, begin, end in spans for column in range(begin, end)]
+        # Cells of the flattened table: one index to upload, and to write by, instead of rows and columns.
+        width = self.req_to_token_pool.max_context
+        cells = [row * width + column for row, begin, end in spans for column in range(begin, end)]
         if self.plan_stream:
             # Safe because: plan writes req_to_token after schedule's barrier, which it inherits here.
             self._streams.plan_stream.wait_stream(self._streams.schedule_stream)
             with self._streams.plan_stream:
-                slots = self._assign(rows, columns, staging)
+                slots = self._assign(cells, staging)
             # Safe because: schedule, and behind it forward, reads req_to_token after plan wrote it.
             self._streams.schedule_stream.wait_stream(self._streams.plan_stream)
         else:
-            slots = self._assign(rows, columns, staging)
+            slots = self._assign(cells, staging)
         for req, end in zip(reqs, lens, strict=True):
             req.kv_allocated_len = end
         return slots
@@ -143,9 +145,8 @@ class CacheMemory:
     def _target(self, req: Req) -> int:
         return max(req.kv_allocated_len, req.kv_committed_len + self.reserve)
 
-    def _assign(self, rows: list[int], columns: list[int], staging: Staging) -> torch.Tensor:
-        slots = self.allocator.alloc(len(rows))
+    def _assign(self, cells: list[int], staging: Staging) -> torch.Tensor:
+        slots = self.allocator.alloc(len(cells))
         assert slots is not None, "the scheduler retracts before slots run out"
-        where = staging.upload(rows + columns).view(2, -1)
-        self.req_to_token_pool.req_to_token[where[0], where[1]] = slots
+        self._cells.index_copy_(0, staging.upload(cells), slots)
         return slots

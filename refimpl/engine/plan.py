@@ -1,4 +1,4 @@
-"""``StepPlan``: prepares a step's verify and its draft extend on ``plan_stream``, beside the work of the forward stream.
+"""``StepPlan``: prepares a step's verify and draft extend on ``plan_stream``, beside the work of the forward stream.
 
 Without a plan stream a worker loads and replays one graph after another on ``forward_stream``. With one, the page
 tables, lengths and tokens of the later graphs are loaded while the draft runs, as far as ``draft_done`` allows.
@@ -18,7 +18,7 @@ from refimpl.engine.forward_batch import ForwardBatch
 from refimpl.engine.graph_runner import DecodeCudaGraphRunner, Outputs
 from refimpl.engine.streams import Streams
 from refimpl.fences import DraftDone, extends_on_plan, fills_after_join, fork_plan, join_plan
-from refimpl.fences.draft_done import marks_behind_draft, marks_before_draft, plans_drafted_tokens
+from refimpl.fences.draft_done import marks_before_draft, marks_behind_draft, plans_drafted_tokens
 
 Tokens = Mapping[str, torch.Tensor]
 """What a graph starts from, ``[bs, …]`` by the names of its inputs."""
@@ -73,9 +73,7 @@ class StepPlan:
         """
         self._assert_on_forward()
         streams = self.streams
-        fork_plan(
-            self.variant, self.draft_done, streams.plan_stream, streams.schedule_stream, streams.forward_stream
-        )
+        fork_plan(self.variant, self.draft_done, streams.plan_stream, streams.schedule_stream, streams.forward_stream)
         with streams.plan_stream:
             runner.load_batch(batch, tokens if plans_drafted_tokens(self.variant) else {})
         join_plan(streams.plan_stream, streams.forward_stream)

@@ -123,7 +123,7 @@ class Req:
     def accept(self, tokens: list[int], eos_token_id: int) -> list[int]:
         """Appends tokens until the request ends, and returns those that it took."""
         taken = tokens[: self.params.max_new_tokens - len(self.output_ids)]
-        if eos_token_id in taken and not self.params.ignore_eos:
+        if not self.params.ignore_eos and eos_token_id in taken:
             taken = taken[: taken.index(eos_token_id) + 1]
             self.finish_reason = FinishReason.STOP
         self.output_ids += taken

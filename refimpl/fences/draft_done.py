@@ -61,9 +61,7 @@ def extends_on_plan(variant: DraftDone) -> bool:
     return variant is not DraftDone.REPAIRED
 
 
-def fork_plan(
-    variant: DraftDone, draft_done: Any, plan_stream: Any, schedule_stream: Any, forward_stream: Any
-) -> None:
+def fork_plan(variant: DraftDone, draft_done: Any, plan_stream: Any, schedule_stream: Any, forward_stream: Any) -> None:
     """Orders what ``plan_stream`` is given from here on after what the other streams did before.
 
     Args:

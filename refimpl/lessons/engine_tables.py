@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from refimpl.lessons import results
-from refimpl.lessons.bench_engine.added import Group, origins, parts_of
+from refimpl.lessons.bench_engine.added import parts_of
 from refimpl.lessons.bench_engine.drive import Loop
-from refimpl.lessons.bench_engine.origin import Origin
 from refimpl.lessons.engine_shortfalls import TOGETHER, shortfalls
+from refimpl.lessons.engine_sources import Source, sources
 from refimpl.lessons.results import Result
 
 Row = Mapping[str, Any]
@@ -27,19 +26,6 @@ MADE_BY = {
 DRAFTS = {"eagle": "EAGLE-3", "mtp": "multi-layer EAGLE", "dflash": "DFLASH"}
 """Drafts as the page calls them."""
 _FIGURE = re.compile(r"[≤≥ ]*[\d,.]+( M|%)?( \([\d.]+\))?|–")
-
-
-@dataclass(frozen=True)
-class Source:
-    """One line below a table: where figures come from.
-
-    Args:
-        words: where and when; and which figures, where a table has several sources.
-        command: what measured them.
-    """
-
-    words: str
-    command: str
 
 
 @dataclass(frozen=True)
@@ -235,33 +221,7 @@ def _rows(of: Result, part: str) -> Sequence[Row]:
 
 def _table(of: Result, heads: tuple[str, ...], rows: Iterable[tuple[str, ...]], parts: Collection[str] = ()) -> Table:
     """A table of some parts of a benchmark; or of a result that is of one run."""
-    return Table(heads, tuple(rows), _sources(of, parts))
-
-
-def _sources(of: Result, parts: Collection[str]) -> tuple[Source, ...]:
-    """A line for each run that has figures in the table; where there are several, each says which are its own."""
-    found: dict[Origin, list[Group]] = {}
-    for part in parts:
-        for origin, groups in origins(of, part).items():
-            found.setdefault(origin, []).extend(groups)
-    if len(found) <= 1:
-        origin = next(iter(found), Origin.of(vars(of)))
-        return (Source(origin.words, origin.command),)
-    runs = Counter((part, model) for groups in found.values() for part, model in {group[:2] for group in groups})
-    shared = {of_two for of_two, times in runs.items() if times > 1}
-    return tuple(
-        Source(f"{origin.words}, {_own(groups, len(parts) > 1, shared)}", origin.command)
-        for origin, groups in found.items()
-    )
-
-
-def _own(groups: Iterable[Group], several_parts: bool, shared: Set[tuple[str, str]]) -> str:
-    """Which figures these are: weights; parts where the table has several; drafts where runs share the weights."""
-    names = []
-    for part, model, draft in groups:
-        words = (model, draft if (part, model) in shared else "", part.replace("_", " ") if several_parts else "")
-        names.append(" ".join(filter(None, words)))
-    return ", ".join(dict.fromkeys(names))
+    return Table(heads, tuple(rows), sources(of, parts))
 
 
 TABLES: dict[str, tuple[str, Callable[[Result], Table]]] = {

@@ -167,6 +167,25 @@ def event_in_a_graph(on: str, dev: Any) -> None:
 
 
 @snippet
+def metadata_in_a_graph(on: str, dev: Any) -> None:
+    """Each replay takes rows of a table and says so; what is written behind the mark is in the way of no replay."""
+    table, page = torch.zeros(16, 4, device=on), torch.zeros(2, 4, device=on)
+    rows = torch.zeros(2, dtype=torch.int64, device=on)
+    schedule, read_done, graph = dev.Stream(), dev.Event(external=True), dev.CUDAGraph()
+    with dev.graph(graph):
+        page.copy_(table[rows])
+        read_done.record()
+        page.mul_(2)
+    for first in (1, 5):
+        rows.fill_(first)
+        graph.replay()
+        schedule.wait_event(read_done)
+        with dev.stream(schedule):
+            table[first].fill_(first)
+    dev.synchronize()
+
+
+@snippet
 def indexed_rows(on: str, dev: Any) -> None:
     table = torch.zeros(16, 8, device=on)
     rows = torch.tensor([3, 5, 4, 12], device=on)

@@ -1,6 +1,6 @@
 """draft_done: what the plan stream may do beside the draft, by each variant; proved, and in the values."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cache
 from typing import Any
@@ -13,10 +13,12 @@ from refimpl.engine.scheduler import Scheduler
 from refimpl.engine.workers.eagle import EagleWorker
 from refimpl.fences import DraftDone, Fences, preset
 from refimpl.lessons.lossless.campaign import Judge
-from refimpl.lessons.lossless.load import LoadShape
+from refimpl.lessons.lossless.load import Arrival, LoadShape
 from refimpl.lessons.lossless.play import Played, play
 from refimpl.lessons.lossless.setups import Setup, build
-from refimpl.order import Report, build as graph_of, check
+from refimpl.model.tokenizer import Tokenizer
+from refimpl.order import Report, check
+from refimpl.order import build as graph_of
 from refimpl.order.flags import ancestors
 from refimpl.program import EventRecord, Launch, Memcpy, Op, Program, Span, StreamWaitEvent, StreamWaitStream, Verdict
 from refimpl.program.errors import UserError
@@ -46,11 +48,10 @@ def setup(worker: str, row: str, rows: int = 2, **fields: Any) -> Setup:
     return Setup(worker, max_running_requests=rows, options=options, **{"max_context": 24, **fields})
 
 
-def recorded(worker: str, row: str, load: Any = HANDOVER, costs: Any = None) -> Recording:
+def recorded(worker: str, row: str, load: Sequence[Arrival] = HANDOVER) -> Recording:
     """A first run, in the timed order; if it faults, up to that."""
     dev, scheduler = devices.sim(), build(setup(worker, row)).scheduler
-    timed = dev.Timed() if costs is None else dev.Timed(costs)
-    with suppress(*ANYTHING), dev.schedule(timed), record("sim") as recording:
+    with suppress(*ANYTHING), dev.schedule(dev.Timed()), record("sim") as recording:
         _name(recording, scheduler)
         play(scheduler, load)
     return recording
@@ -79,11 +80,6 @@ def report(worker: str, row: str) -> Report:
     return check(program(worker, row))
 
 
-def at_stake(found: Report, write: bool) -> set[tuple[str, str]]:
-    """Races of plan's copies into static inputs, and what they copy or overwrite."""
-    return {(str(race.kind), race.bytes.buf if write else race.second.name) for race in found.races}
-
-
 @pytest.mark.parametrize("row", FENCED.values())
 @pytest.mark.parametrize("worker", WORKERS)
 def test_with_a_fence_no_two_accesses_race(worker: str, row: str) -> None:
@@ -97,7 +93,7 @@ def test_with_a_fence_no_two_accesses_race(worker: str, row: str) -> None:
 def test_with_a_fence_the_text_is_right_in_any_order(worker: str, row: str) -> None:
     judge = Judge(build(setup(worker, row, rows=3, max_context=32)))
     first = WORKERS.index(worker) + len(WORKERS) * list(FENCED.values()).index(row)
-    assert [judge.run(SHAPE, first + 9 * at).wrong for at in range(4)] == [()] * 4
+    assert [judge.run(SHAPE, first + 9 * at).wrong for at in range(3)] == [()] * 3
 
 
 @pytest.mark.parametrize("worker", WORKERS)
@@ -168,9 +164,8 @@ def test_an_event_before_the_draft_orders_less() -> None:
 # What overlaps
 
 
-@pytest.mark.parametrize("worker", ["eagle", "eagle-tree"])
-def test_the_plan_runs_beside_the_drafts_forward_with_the_early_event_alone(worker: str) -> None:
-    beside = {variant: beside_draft_us(recorded(worker, row, STEADY)) for variant, row in FENCED.items()}
+def test_the_plan_runs_beside_the_drafts_forward_with_the_early_event_alone() -> None:
+    beside = {variant: beside_draft_us(recorded("eagle", row, STEADY)) for variant, row in FENCED.items()}
     assert beside[DraftDone.EARLY] > 0
     assert beside[DraftDone.EVENT] == beside[DraftDone.WAIT_STREAM] == 0
 
@@ -231,10 +226,10 @@ def test_a_repair_leaves_the_race_and_hides_it(worker: str, row: str) -> None:
     assert not {("WAR", "verify"), ("WAR", "draft_extend")} & kinds
     assert any(race.kind == "RAW" and "to verify." in race.second.name for race in found.races)
     judge = Judge(build(setup(worker, row, rows=3, max_context=32)))
-    assert [judge.run(SHAPE, seed).wrong for seed in range(7)] == [()] * 7
+    assert [judge.run(SHAPE, seed).wrong for seed in range(3)] == [()] * 3
 
 
-@pytest.mark.parametrize("seed", range(7, 20))
+@pytest.mark.parametrize("seed", range(3, 20))
 def test_a_repair_hides_the_race_in_more_orders(seed: int) -> None:
     assert repaired_judge().run(SHAPE, seed).wrong == ()
 
@@ -267,9 +262,9 @@ def stalled_behind_publish(row: str) -> Played:
         dev.sleep_stream(STALL_US)
 
     scheduler._publish = then_stall  # type: ignore[method-assign]
-    text = [arrival(0, prompt, 24) for prompt in ((270, 271, 272, 80), (300, 90, 91))]
+    texts = [Tokenizer.load().encode(text) for text in ("def fib(n):", "class Queue:")]
     with dev.schedule(dev.Timed()):
-        return play(scheduler, text)
+        return play(scheduler, [arrival(0, ids, 24) for ids in texts])
 
 
 def accept_len(played: Played) -> float:

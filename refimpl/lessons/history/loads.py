@@ -62,34 +62,45 @@ def draw(load: Load, models: str, seed: int) -> list[Arrival]:
 
     Args:
         load: ``STEADY``: as many as there are rows, all at once. ``HANDOVER``: more of them, short and ragged, so that
-            in most turns a row goes on while the redundant forward of its last owner is in flight. ``ABORTS``: where
-            many give up on the way, some while their prefill runs. ``PREBUILT``: as ``HANDOVER``, and the later ones
-            have their prefill done elsewhere.
+            in most turns a row goes on while the redundant forward of its last owner is in flight. ``ABORTS``: one
+            that runs on, beside others of which most give up while their prefill is in flight. ``PREBUILT``: as
+            ``HANDOVER``, and the later ones have their prefill done elsewhere.
         models: which size.
         seed: of all that is drawn.
     """
     random, size = Random(seed), SIZES[models]
-    if load is Load.STEADY:
-        return [_arrival(random, models, size.long, shortest=size.long // 2) for _ in range(size.rows)]
-    drawn = [_arrival(random, models, size.short) for _ in range(2 * size.rows + 1)]
-    later = drawn[size.rows :]
     match load:
-        case Load.ABORTS:
-            drawn = sorted((_given_up(one, random) for one in drawn), key=lambda one: one.turn)
+        case Load.STEADY:
+            return [_arrival(random, models, size.long, shortest=size.long // 2) for _ in range(size.rows)]
+        case Load.HANDOVER:
+            return _handover(random, models)
         case Load.PREBUILT:
-            drawn[size.rows :] = [replace(one, prebuilt=True) for one in later]
-    return drawn
+            drawn = _handover(random, models)
+            return drawn[: size.rows] + [replace(one, prebuilt=True) for one in drawn[size.rows :]]
+        case Load.ABORTS:
+            return [_arrival(random, models, size.long, shortest=size.long // 2), *_given_up(random, models)]
+
+
+def _handover(random: Random, models: str) -> list[Arrival]:
+    size = SIZES[models]
+    return [_arrival(random, models, size.short) for _ in range(2 * size.rows + 1)]
+
+
+def _given_up(random: Random, models: str) -> list[Arrival]:
+    """One a turn, so that each finds the row of the one before it, whose prefill is in flight."""
+    size = SIZES[models]
+    arrivals = [_arrival(random, models, size.short) for _ in range(2 * size.rows + 2)]
+    patience = random.choices((1, 2, None), weights=(4, 1, 1), k=len(arrivals))
+    # Behind the first decodes, of which something may be left over.
+    return [
+        replace(one, turn=3 + turn, abort_after=turns)
+        for turn, (one, turns) in enumerate(zip(arrivals, patience, strict=True))
+    ]
 
 
 def _arrival(random: Random, models: str, longest: int, shortest: int = 1) -> Arrival:
     params = SamplingParams(max_new_tokens=random.randint(shortest, longest), ignore_eos=True)
     return Arrival(turn=0, prompt_ids=_prompt(random, models), params=params)
-
-
-def _given_up(arrival: Arrival, random: Random) -> Arrival:
-    # Some at once, while their prefill is in flight.
-    patience = random.choice((None, None, 1, 1, 2, 3, 5))
-    return replace(arrival, turn=random.randint(0, 6), abort_after=patience)
 
 
 def _prompt(random: Random, models: str) -> tuple[int, ...]:

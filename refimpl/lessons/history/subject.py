@@ -11,9 +11,7 @@ import torch
 from refimpl import device as devices
 from refimpl.engine.build import build_scheduler
 from refimpl.engine.config import EngineConfig
-from refimpl.engine.memory import BLOCKS_AHEAD
 from refimpl.engine.scheduler import Scheduler
-from refimpl.engine.workers.make import alloc_len_of
 from refimpl.fences import Fences, Load, Preset
 from refimpl.lessons.history.loads import SIZES, Size
 from refimpl.lessons.lossless.models import tiny_draft, tiny_target
@@ -24,8 +22,6 @@ from refimpl.model.weights_io import Draft
 from refimpl.program.errors import UserError
 
 MODELS = (TINY_MODELS, "nano", "small")
-# Cache for so many requests of full length, where requests shall be sent back to wait.
-_FEW = 1.6
 
 
 @dataclass(frozen=True)
@@ -109,9 +105,6 @@ def _scheduler(subject: Subject, target: Qwen3, draft: Draft | None) -> Schedule
     size = subject.size
     options: dict[str, Any] = {"max_running_requests": size.rows, "max_context": size.context, **subject.options}
     config = EngineConfig(**options, fences=subject.fences)
-    if subject.load is Load.ABORTS:
-        longest = size.context + BLOCKS_AHEAD * alloc_len_of(draft, config)
-        config = replace(config, num_slots=int(_FEW * longest))
     return build_scheduler(target, draft, config)
 
 

@@ -13,6 +13,8 @@ LEAST_BLOCKED = 0.9
 """Of all standing still, what the self-fence moves before the launch."""
 MOST_BLOCKED_US = 20.0
 MOST_OVER_COARSE = 1.005
+LEAST_MEASURABLE = 0.001
+"""A difference that a run of this length cannot tell from none."""
 MARGIN = 0.03
 """How far a step may be beyond its bounds, whose parts are measured at other moments."""
 
@@ -53,7 +55,8 @@ def _chain_costs_nothing(pairs: Sequence[Row]) -> Iterator[Bar]:
         same = found.get((name, True))
         if not again and same is not None:
             spread = max(abs(same["ratio_p10"] - 1), abs(same["ratio_p90"] - 1))
-            yield Bar.most(f"{name}: chained over plain record, off 1", abs(row["ratio"] - 1), spread)
+            most = max(spread, LEAST_MEASURABLE)
+            yield Bar.most(f"{name}: chained over plain record, off 1", abs(row["ratio"] - 1), most)
 
 
 def _within_bounds(part: str, rows: Sequence[Row]) -> Iterator[Bar]:

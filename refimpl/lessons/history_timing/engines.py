@@ -96,8 +96,7 @@ def load(name: str, device: str, kinds: tuple[str, ...]) -> Subject:
 
 
 def eagle_like(target: ModelConfig) -> EagleConfig:
-    """An EAGLE head as wide as the target, over features of its first, middle and last third."""
-    third = target.num_hidden_layers // EAGLE_FEATURES
+    """An EAGLE head as wide as the target, over features of layers at the beginning of each third."""
     return EagleConfig(
         hidden_size=target.hidden_size,
         num_attention_heads=target.num_attention_heads,
@@ -107,6 +106,6 @@ def eagle_like(target: ModelConfig) -> EagleConfig:
         rope_theta=target.rope_theta,
         rms_norm_eps=target.rms_norm_eps,
         max_position_embeddings=target.max_position_embeddings,
-        feature_layers=tuple(1 + third * at for at in range(EAGLE_FEATURES)),
+        feature_layers=tuple((target.num_hidden_layers - 1) * at // EAGLE_FEATURES for at in range(EAGLE_FEATURES)),
         num_steps=EAGLE_STEPS,
     )

@@ -2,7 +2,7 @@
 
 import statistics
 
-from refimpl.lessons.bench_engine.drive import run_to_end
+from refimpl.lessons.bench_engine.drive import Loop, run_to_end
 from refimpl.lessons.bench_engine.forward_only import forward_stream_ms, forward_work
 from refimpl.lessons.bench_engine.host_reference import HostReference
 from refimpl.lessons.bench_engine.observed import Watch, observed
@@ -74,19 +74,24 @@ class Bench:
         return self._forward_ms[key]
 
     def _run(self, case: Case, batch: int, steps: int, marks: bool = False) -> Watch:
-        scheduler = self.engines.scheduler(case)
-        work = Workload(batch, self.amounts.prompt_tokens, new_tokens(steps))
+        scheduler, loop = self.engines.scheduler(case), loop_of(case)
+        work = Workload(batch, self.amounts.prompt_tokens, new_tokens(steps, loop))
         added = ScheduleWork(scheduler.device, 1000 * case.added_schedule_ms, case.item)
         with observed(scheduler, marks=marks, host_work_us=1000 * case.added_host_ms, schedule_work=added) as watch:
-            run_to_end(scheduler, self.subject.requests(work), loop_of(case))
+            run_to_end(scheduler, self.subject.requests(work), loop)
         return watch
 
 
 def longest(amounts: Amounts) -> int:
     """Tokens of the longest request of a run, its prompt included."""
-    return amounts.prompt_tokens + new_tokens(max(MARKED_STEPS, *(share.steps for share in amounts.shares)))
+    steps = max(MARKED_STEPS, *(share.steps for share in amounts.shares))
+    return amounts.prompt_tokens + max(new_tokens(steps, loop) for loop in Loop)
 
 
-def new_tokens(steps: int) -> int:
-    """Tokens of a request that has so many steady steps: the prefill brings one, each step as many as are forced."""
-    return 1 + ACCEPT_LEN * (steps + SKIP + 1)
+def new_tokens(steps: int, loop: Loop) -> int:
+    """Tokens of a request that has so many steady steps: the prefill brings one, each step as many as are forced.
+
+    A steady step stands between two others. The overlapped loop's last one is the redundant forward, which brings none.
+    """
+    others = SKIP + (1 if loop is Loop.OVERLAP else 2)
+    return 1 + ACCEPT_LEN * (steps + others)

@@ -67,7 +67,8 @@ def _load_rows(stack: ExitStack, kernel: Callable[..., None]) -> Callable[..., N
     own.impl("load_rows", kernel, "CUDA")
     own.define(_RELOAD_ROWS)
     own.impl("reload_rows", again, "CUDA")
-    load, reload = torch.ops.refimpl.load_rows.default, torch.ops.refimpl.reload_rows.default
+    operators: Any = torch.ops.refimpl
+    load, reload = operators.load_rows.default, operators.reload_rows.default
     for operator in (load, reload):
         operator.cells = _ROWS
 
@@ -83,4 +84,5 @@ def _load_rows(stack: ExitStack, kernel: Callable[..., None]) -> Callable[..., N
 
 
 def _library(stack: ExitStack, kind: str) -> torch.library.Library:
-    return stack.enter_context(torch.library._scoped_library("refimpl", kind))
+    library: torch.library.Library = stack.enter_context(torch.library._scoped_library("refimpl", kind))
+    return library

@@ -1,5 +1,5 @@
-"""What follows from a recorded program: the order that its fences make, edge by edge; or an order in which it goes wrong,
-the shortest there is, with the values that come out.
+"""What follows from a recorded program: the order that its fences make, edge by edge; or the shortest order in which it
+goes wrong, with the values that come out.
 
 Everything here is computed from the program. What it says in words names ops as the timeline does.
 """
@@ -53,7 +53,9 @@ class Proof:
     def __str__(self) -> str:
         lines = [f"{self.first} comes before {self.second} in every order:"]
         lines += [f"  {number}. {edge}" for number, edge in enumerate(self.edges, 1)]
-        return "\n".join([*lines, f"So are all {self.pairs} pairs of ops of two lanes that use the same bytes ordered."])
+        return "\n".join(
+            [*lines, f"So are all {self.pairs} pairs of ops of two lanes that use the same bytes ordered."]
+        )
 
 
 @dataclass(frozen=True)
@@ -192,9 +194,7 @@ def _edges(program: Program, found: Explanation) -> tuple[str, ...]:
 def _conflicting_pairs(program: Program) -> int:
     """Pairs of ops of two lanes that use a byte, one of them writing."""
     touching = [(getattr(op, "stream", "host"), *accesses(op)) for op in program.ops]
-    return sum(
-        one[0] != other[0] and _meet(one, other) for at, one in enumerate(touching) for other in touching[:at]
-    )
+    return sum(one[0] != other[0] and _meet(one, other) for at, one in enumerate(touching) for other in touching[:at])
 
 
 def _meet(one: Any, other: Any) -> bool:

@@ -1,4 +1,4 @@
-"""A race's shortest order, replayed on the simulated device; run as a process of its own, with a program on its input."""
+"""A race's shortest order, replayed on the simulated device: as a process of its own, with a program on its input."""
 
 from __future__ import annotations
 

@@ -9,8 +9,8 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 
 from refimpl.fences import Expect, Load, Preset, preset
-from refimpl.lessons.folded import HOST, Turns, folded
 from refimpl.lessons.lossless.setups import Setup, build
+from refimpl.lessons.timelines.folded import HOST, Turns, folded
 from refimpl.lessons.timelines.loads import CONTEXT, ROWS, small_load
 from refimpl.lessons.timelines.naming import PREFILL, base
 from refimpl.lessons.timelines.record import record_load
@@ -23,7 +23,6 @@ from refimpl.program import (
     UserError,
     Variant,
     program_from_json,
-    program_to_json,
 )
 
 STEADY = 4
@@ -145,8 +144,9 @@ def _params(programs: Iterable[Program]) -> dict[str, Param]:
 def _topic(programs: Iterable[Program]) -> tuple[str, ...]:
     """Events that not every variant has, or that are recorded elsewhere."""
     events = [{op.event for op in program.ops if isinstance(op, EventRecord)} for program in programs]
-    apart = set[str]().union(*events) - set.intersection(*events)
-    return tuple(sorted(apart)) or tuple(sorted(e for e in set[str]().union(*events) if base(e) != "copy_done"))
+    all_of_them = set[str]().union(*events)
+    apart = {event for event in all_of_them if not all(event in there for there in events)}
+    return tuple(sorted(apart or (event for event in all_of_them if base(event) != "copy_done")))
 
 
 def _has(program: Program, name: str) -> bool:

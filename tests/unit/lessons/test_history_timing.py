@@ -12,6 +12,7 @@ from refimpl.fences import Expect, preset
 from refimpl.lessons.bench_engine.observed import Step
 from refimpl.lessons.bench_engine.subject import Subject
 from refimpl.lessons.bench_engine.table import table
+from refimpl.lessons.bench_engine.timing import LEAST_REPEATS
 from refimpl.lessons.history_timing import report as reports
 from refimpl.lessons.history_timing.bars import bars
 from refimpl.lessons.history_timing.cases import CONTROL, DFLASH, EAGLE, PARTS, SELF_FENCE, Case, Group, Pair, groups
@@ -68,7 +69,7 @@ def test_a_host_that_needs_lengths_stands_still_before_the_launch_whatever_the_f
 
 def test_each_row_has_as_many_steps_as_were_asked_for_and_keeps_its_bounds(bench: Bench) -> None:
     overlapped, control = measured(bench, Case("coarse", DFLASH), Case(CONTROL, DFLASH))
-    assert overlapped.n == SHARE.steps
+    assert overlapped.n == control.n == SHARE.steps
     for row in (overlapped, control):
         assert row.over_lower > 0.99
         assert row.over_upper < 1.01
@@ -102,6 +103,12 @@ def test_cases_that_differ_in_what_is_added_share_an_engine(bench: Bench) -> Non
     assert engines.scheduler(case).config.batch_sizes == (BATCH,)
 
 
+@pytest.mark.parametrize("amounts", MODELS["cuda"].values(), ids=list(MODELS["cuda"]))
+def test_on_a_gpu_each_median_is_of_thirty_steps_at_least(amounts: Amounts) -> None:
+    assert min(share.rounds * share.steps for share in amounts.shares) >= LEAST_REPEATS
+    assert amounts.batches == (1, 16, 64)
+
+
 def taken(*rounds: list[float]) -> Taken:
     steps = [[Step(us, 0.0, 0.0, 0.0, 0.0, None, None) for us in of] for of in rounds]
     return Taken(1.0, steps)
@@ -130,10 +137,18 @@ def test_every_part_times_presets_of_the_history_and_sets_against_each_other_wha
 
 
 def test_a_size_without_an_eagle_head_gets_one_as_wide_as_its_target() -> None:
-    target = FAMILIES["8b"].target
-    head = eagle_like(target)
-    assert (head.hidden_size, head.num_key_value_heads) == (target.hidden_size, target.num_key_value_heads)
-    assert max(head.feature_layers) < target.num_hidden_layers - 1
+    shape = FAMILIES["8b"].target
+    head = eagle_like(shape)
+    assert (head.hidden_size, head.num_key_value_heads) == (shape.hidden_size, shape.num_key_value_heads)
+    assert max(head.feature_layers) < shape.num_hidden_layers - 1
+
+
+def test_such_a_head_decodes(bench: Bench) -> None:
+    target = bench.subject.target
+    subject = Subject("nano", target, {EAGLE: random_draft(eagle_like(target.config), target)})
+    other = Bench(Engines(subject, AMOUNTS.batches, longest(AMOUNTS)), AMOUNTS)
+    (row,) = measured(other, Case("latest", EAGLE))
+    assert row.n == SHARE.steps
 
 
 def fence_row(**changed: Any) -> dict[str, Any]:
