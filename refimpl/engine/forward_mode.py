@@ -5,7 +5,7 @@ from enum import StrEnum
 
 class ForwardMode(StrEnum):
     """``EXTEND`` is a prefill; ``DECODE`` runs one row a request, ``TARGET_VERIFY`` a block of them; ``DRAFT_EXTEND``
-    writes the draft's cache for accepted tokens. ``PREBUILT`` never enters a model's forward: its prefill ran elsewhere.
+    writes the draft's cache for accepted tokens. ``PREBUILT`` never enters a model: its prefill ran elsewhere.
     """
 
     EXTEND = "extend"

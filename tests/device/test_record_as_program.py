@@ -187,3 +187,20 @@ def test_a_process_of_sim_never_meets_the_tap_of_a_gpu() -> None:
         "assert not torch.cuda.is_initialized()"
     )
     subprocess.run([sys.executable, "-c", command], check=True)
+
+
+def test_each_op_tells_the_innermost_region_in_which_the_host_issued_it() -> None:
+    dev = device.sim()
+    stream, graph, x = dev.Stream(), dev.CUDAGraph(), torch.zeros(8, device="sim")
+    with dev.graph(graph, stream=stream), dev.cost("captured"):
+        x.add_(1)
+    with record("sim") as recording, dev.stream(stream):
+        x.add_(1)
+        with dev.cost("outer"):
+            x.to("cpu", non_blocking=True)
+            with dev.cost("inner"):
+                graph.replay()
+            dev.Event().record(stream)
+    kinds = [op.op for op in recording.ops]
+    assert kinds == ["launch", "memcpy", "graph_launch", "event_record"]
+    assert recording.regions == (None, "outer", "inner", "outer")

@@ -8,7 +8,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from refimpl.device.stated import Along
+from refimpl.device.stated import Along, Leading
 from refimpl.program import Mem
 from refimpl.record.cells import MOST_RUNS, Cells, Shape, whole
 from refimpl.record.work import Buffer
@@ -121,3 +121,13 @@ def test_until_the_values_are_known_the_whole_tensor_counts() -> None:
     cells = Cells(buffer, Shape.of(table), whole(buffer, table))
     assert bytes_of(cells) == set(range(64))
     assert cells.widened
+
+
+@given(st.lists(st.lists(st.integers(0, 5), min_size=3, max_size=3), min_size=1, max_size=4), st.data())
+def test_of_each_row_of_indices_those_count_that_its_length_says(rows: list[list[int]], data: st.DataObject) -> None:
+    table = torch.arange(12, dtype=torch.int32).view(6, 2)
+    counts = [data.draw(st.integers(0, 3)) for _ in rows]
+    cells = settled(table, Leading(np.array(rows), np.array(counts)))
+    named = sorted({slot for row, count in zip(rows, counts, strict=True) for slot in row[:count]})
+    assert bytes_of(cells) == expected(table[named])
+    assert not cells.widened

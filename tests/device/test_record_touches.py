@@ -8,6 +8,7 @@ import pytest
 import torch
 
 import refimpl
+from refimpl.model import ops
 from refimpl.order import check
 from refimpl.program import GraphLaunch, Launch, Range, Verdict
 
@@ -362,3 +363,18 @@ def test_reads_that_are_no_list_are_an_error(reads: Any) -> None:
 def test_a_launch_without_a_name_is_an_error(launch: Any) -> None:
     with pytest.raises(TypeError, match=r"touches\(launch=…\): .* is no name"):
         refimpl.touches(launch=launch)
+
+
+def test_an_operator_that_says_its_cells_touches_those_of_its_tables() -> None:
+    keys, values = (torch.zeros(6, 1, 4, device="sim") for _ in range(2))
+    new, slots = torch.ones(2, 1, 4, device="sim"), torch.tensor([4, 1], device="sim")
+    table, lens = torch.tensor([[1, 4, 3], [2, 0, 5]], device="sim"), torch.tensor([2, 1], device="sim")
+    starts = torch.tensor([0, 1, 2], device="sim")
+    with refimpl.record("sim") as recording:
+        recording.name(keys, "keys")
+        ops.store_kv(new, new, keys, values, slots)
+        ops.paged_attention(new, keys, values, table, lens, starts, 1)
+    stored, attended = (op for op in recording.ops if isinstance(op, Launch))
+    assert [r for r in stored.writes if r.buf == "keys"] == [Range("keys", 16, 16, 2, 48)]
+    assert [r for r in attended.reads if r.buf == "keys"] == [Range("keys", 16, 32), Range("keys", 64, 16)]
+    assert recording.widened == ()

@@ -1,4 +1,4 @@
-"""``draft_done`` on a GPU: with a fence the plan stream changes nothing, without one it does, and the early one overlaps.
+"""``draft_done`` on a GPU: with a fence the plan stream changes nothing, without one it does; the early one overlaps.
 
 Streams are stalled at places drawn from a seed. Each engine runs in a process of its own: a fault ends it.
 """

@@ -32,7 +32,8 @@ class TokenToKVPoolAllocator:
         `alloc` before has read (WAR), and an `alloc` after reads them (RAW). The host does not block.
 
         A slot may be handed on while the forward of its old owner is in flight, redundant writes included. That is
-        safe because all access to the KV itself is on the forward stream, where the new owner's writes come later.
+        safe because all access to the KV itself is on the forward stream, where the new owner's writes come later;
+        whoever brings KV from elsewhere waits for that forward.
     Source:
         sgl-project/sglang, `TokenToKVPoolAllocator` in `mem_cache/allocator/token.py`, 0.5.23. There the free list is
         concatenated anew at each `free`, and the slot freed last is handed out last.

@@ -28,7 +28,8 @@ class KVPool:
     Order:
         Zeroed on the stream current at construction; order the forward stream behind it. From then on the forward
         stream alone reads and writes, which is why a slot may have a new owner while a forward of the old one is in
-        flight: both write in the order in which they were submitted.
+        flight: both write in the order in which they were submitted. An agent that brings KV from elsewhere is in no
+        such order: it begins once that forward has run.
     Example:
         >>> pool = KVPool(num_slots=7, layers=2, kv_heads=1, head_dim=4, dtype=torch.bfloat16, device="cpu")
         >>> len(pool.k), list(pool.v[1].shape), pool.bytes()

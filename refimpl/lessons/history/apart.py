@@ -17,6 +17,8 @@ from tempfile import TemporaryFile
 from threading import Timer
 from typing import IO
 
+import torch
+
 from refimpl.lessons.history.tasks import END, READY, Row, Task
 from refimpl.lessons.sources import ROOT
 
@@ -27,10 +29,16 @@ MOST_DEATHS = 8
 
 
 class Apart:
-    """One such process, started when it is first needed."""
+    """One such process, started when it is first needed.
 
-    def __init__(self) -> None:
+    Args:
+        hand: its number among those that work side by side: they take turns with the GPUs there are.
+    """
+
+    def __init__(self, hand: int = 0) -> None:
+        self._hand = hand
         self._process: subprocess.Popen[str] | None = None
+        self._device = ""
         # Open as long as the process may write to it.
         self._said = TemporaryFile("w+", encoding="utf-8")  # noqa: SIM115
 
@@ -68,8 +76,11 @@ class Apart:
 
     def _answered(self, task: Task) -> Iterator[Row]:
         """The rows of a task as they come, with `END` behind them unless the process died."""
+        if self._device != task.device:
+            # sim and CUDA share no process.
+            self.close()
         if self._process is None:
-            self._process = _started(self._said)
+            self._process, self._device = _started(self._said, _gpu(task.device, self._hand)), task.device
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         with suppress(BrokenPipeError):
@@ -97,9 +108,19 @@ class Apart:
         return f"the process ended with {code}: {last[0]}"
 
 
-def _started(said: IO[str]) -> subprocess.Popen[str]:
+def _gpu(device: str, hand: int) -> dict[str, str]:
+    """What shows a process one of the GPUs; nothing for `sim`, and where there is one alone."""
+    seen = torch.cuda.device_count() if device == "cuda" else 0
+    if seen < 2:
+        return {}
+    named = os.environ.get("CUDA_VISIBLE_DEVICES")
+    names = named.split(",") if named else [str(number) for number in range(seen)]
+    return {"CUDA_VISIBLE_DEVICES": names[hand % len(names)]}
+
+
+def _started(said: IO[str], gpu: dict[str, str]) -> subprocess.Popen[str]:
     paths = [str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
-    env = {**os.environ, "PYTHONPATH": os.pathsep.join(paths), "OMP_NUM_THREADS": "1"}
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join(paths), "OMP_NUM_THREADS": "1", **gpu}
     pipe = subprocess.PIPE
     command = [sys.executable, "-m", "refimpl.lessons.history.served"]
     return subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=said, text=True, env=env)

@@ -27,7 +27,7 @@ def done_apart(tasks: Sequence[Task], workers: int) -> Generator[News, None, Non
     todo, news = SimpleQueue[Task](), SimpleQueue[News]()
     for task in tasks:
         todo.put(task)
-    hands = [Apart() for _ in range(min(workers, len(tasks)))]
+    hands = [Apart(number) for number in range(min(workers, len(tasks)))]
     threads = [Thread(target=_work, args=(hand, todo, news), daemon=True) for hand in hands]
     for thread in threads:
         thread.start()

@@ -12,8 +12,8 @@ from refimpl.lessons.history.runner import Ran
 from refimpl.lessons.history.tasks import Do, Row
 from refimpl.lessons.history.timed import Cost
 
-CLEARLY_LOWER = 0.95
-"""An accept length below this share of the control's is the work of a race, and not of chance."""
+CLEARLY_LOWER = 0.9
+"""An accept length below this share of the control's is the work of a race: the same requests have the same drafts."""
 
 
 @dataclass(frozen=True)
@@ -70,12 +70,13 @@ class Outcome:
             case Expect.RACY_MASKED:
                 return bool(self.races) and not self.wrong and bool(self.unmasked_wrong)
             case Expect.RACY_HARMFUL:
-                return bool(self.races) and (bool(self.wrong) or self._accepts_less())
+                return bool(self.races) and (bool(self.wrong or self.accepts_less))
 
-    def _accepts_less(self) -> bool:
-        seeds = {one.seed for one in self.control}
-        own, other = accept_len(one for one in self.ran if one.seed in seeds), self.control_accept_len
-        return own is not None and other is not None and own < CLEARLY_LOWER * other
+    @property
+    def accepts_less(self) -> tuple[Ran, ...]:
+        """Runs with an accept length clearly below that of the control with the same requests."""
+        control = {one.seed: accept_len([one]) for one in self.control}
+        return tuple(one for one in self.ran if _is_lower(accept_len([one]), control.get(one.seed)))
 
     def to_json(self) -> Row:
         """A row for people's programs and for a result file."""
@@ -92,6 +93,7 @@ class Outcome:
             "models": self.models,
             "runs": self.runs,
             "wrong_runs": len(self.wrong),
+            "accepts_less_runs": len(self.accepts_less),
             "faults": sum(bool(one.fault) for one in self.ran),
             "unmasked_wrong_runs": len(self.unmasked_wrong),
             "accept_len": self.accept_len,
@@ -140,6 +142,10 @@ def accept_len(ran: Iterable[Ran]) -> float | None:
 def _ran(rows: Iterable[Mapping[str, Any]]) -> tuple[Ran, ...]:
     made = (Ran.from_json(row) for row in rows)
     return tuple(sorted(made, key=lambda one: one.seed))
+
+
+def _is_lower(own: float | None, other: float | None) -> bool:
+    return own is not None and other is not None and own < CLEARLY_LOWER * other
 
 
 def _first(ran: tuple[Ran, ...]) -> Row | None:

@@ -7,16 +7,18 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 
-from refimpl.fences import Preset, history, preset
+from refimpl.fences import DraftDone, Preset, history, preset
 from refimpl.lessons.history.apart import Apart
 from refimpl.lessons.history.hands import done_apart
 from refimpl.lessons.history.outcome import Gathered, Outcome
 from refimpl.lessons.history.tasks import Do, Task
+from refimpl.lessons.lossless.setups import TINY_MODELS
 from refimpl.lessons.provenance import Machine
 from refimpl.program.errors import UserError
 
 CONTROL_RUNS = 20
 """Of the control, at most: its accept length does not depend on the order."""
+TRAINED = "nano"
 A_SHARE = 64
 """Runs on `sim` that are dealt out together."""
 
@@ -48,11 +50,20 @@ class Plan:
             if getattr(self, name) < 1:
                 raise UserError(f"{name} {getattr(self, name)}: give a whole number from 1")
 
-    def tasks(self, name: str) -> Iterator[Task]:
+    def models_of(self, preset: Preset) -> str:
+        """The weights that a preset runs with: trained ones where a draft's cache is at stake and no text.
+
+        The tiny drafts guess by the last token, so that what spoils their cache spoils no guess.
+        """
+        only_acceptance = preset.chosen().draft_done is DraftDone.REPAIRED_EXTEND
+        return TRAINED if only_acceptance and self.models == TINY_MODELS else self.models
+
+    def tasks(self, preset: Preset) -> Iterator[Task]:
         """All that is to be done for a preset."""
-        where = (name, self.models, self.device)
+        models = self.models_of(preset)
+        where = (preset.name, models, self.device)
         # Recorded on sim whichever device runs: the order of the calls is the same, and the checker needs no GPU.
-        yield Task(Do.RACES, name, self.models, "sim")
+        yield Task(Do.RACES, preset.name, models, "sim")
         yield Task(Do.COST, *where)
         yield Task(Do.CONTROL, *where, tuple(range(min(self.runs, CONTROL_RUNS))))
         share = A_SHARE if self.device == "sim" else self.runs
@@ -99,7 +110,9 @@ def run_presets(
     Order:
         The runs are other processes'. The host waits for them.
     """
-    tasks = [task for one in presets for task in plan.tasks(one.name)]
+    tasks = [task for one in presets for task in plan.tasks(one)]
+    # Those on sim first, where the others are on a GPU: a process does one or the other.
+    tasks.sort(key=lambda task: task.device == plan.device != "sim")
     left = Counter(task.preset for task in tasks)
     gathered = {one.name: Gathered() for one in presets}
     done, of = 0, sum(len(task.seeds) for task in tasks)
@@ -115,4 +128,4 @@ def run_presets(
                 continue
             left[task.preset] -= 1
             if not left[task.preset]:
-                yield gathered[task.preset].outcome(preset(task.preset), plan.device, plan.models)
+                yield gathered[task.preset].outcome(preset(task.preset), plan.device, task.models)

@@ -1,8 +1,8 @@
 """Stalls for a device that has no adversary: wherever one stream may be overtaken by another, it stands still at times.
 
 Each of the places lies between two marks that some fence of the history counts on: before the snapshot of a graph,
-before its replay, before the lengths are published and before the rest is stashed. So an event that is recorded between
-them, too early, lets others write while what it should cover has not been read yet.
+between a ``read_done`` and the replay behind it, before the lengths are published and before the rest is stashed. So an
+event that is recorded too early lets others write while what it should cover has not been read yet.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from unittest.mock import patch
 from refimpl import device as devices
 from refimpl.engine.scheduler import Scheduler
 
-CHANCE = 0.15
+CHANCE = 0.1
 """Of a stall at one place; a step passes some eight of them."""
-SHORTEST_US, LONGEST_US = 200.0, 4000.0
+SHORTEST_US, LONGEST_US = 200.0, 2000.0
 """The host prepares a step in less than the longest: it overtakes."""
 
 
@@ -32,6 +32,8 @@ def stalled(scheduler: Scheduler, seed: int) -> Iterator[None]:
         seed: of places and durations.
     """
     random, device = Random(seed), scheduler.device
+    # The first of a process blocks the host.
+    devices.sleep_stream(device, 1.0)
 
     def stall() -> None:
         if random.random() < CHANCE:
@@ -46,7 +48,8 @@ def stalled(scheduler: Scheduler, seed: int) -> Iterator[None]:
 def _places(scheduler: Scheduler) -> Iterator[tuple[Any, str]]:
     for runner in scheduler.worker.runners():
         yield runner, "load_batch"
-        yield runner, "replay"
+        yield from ((captured.graph, "replay") for captured in runner._captured.values())
+    yield scheduler.worker, "forward_extend"
     yield scheduler, "_publish"
     yield scheduler.future_map, "stash"
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 
 from refimpl.lessons.timelines.naming import COPY, OF_TURN
@@ -29,6 +29,7 @@ from refimpl.program import (
     accesses,
     label,
     normalized,
+    overlap,
 )
 
 HOST = "host"
@@ -83,8 +84,9 @@ def folded(program: Program, regions: Sequence[str | None], turns: Turns) -> Pro
     told = zip(program.ops, regions, strict=True)
     inside = ((op, name) for op, name in told if op.op not in _NOT_DRAWN and turns.number(op) is not None)
     ops = list(_merged(_named(_known(inside), turns)))
-    names = {buf: _called(buf, by, turns) for buf, by in _shared(ops).items()}
-    drawn = [_renamed(op, names) for op in ops]
+    met = _met(ops)
+    names = _names(ops, {r.buf for r in met}, turns)
+    drawn = [_renamed(op, names, met) for op in ops]
     buffers = {name: program.buffers[buf] for buf, name in names.items()}
     lanes = {getattr(op, at) for op in drawn for at in ("stream", "on") if hasattr(op, at)}
     streams = {name: stream for name, stream in program.streams.items() if name in lanes}
@@ -207,33 +209,51 @@ def _merged(ops: Iterable[Op]) -> Iterator[Op]:
         yield before
 
 
-def _shared(ops: Iterable[Op]) -> dict[str, str]:
-    """Memory that is written, and touched on more than one lane, with the op that writes it first."""
-    lanes, written = defaultdict[str, set[str]](set), dict[str, str]()
+def _met(ops: Sequence[Op]) -> set[Range]:
+    """Accesses that meet one of another lane, where one of the two writes; and all that the host reads."""
+    by_buffer = defaultdict[str, dict[tuple[str, bool, Range], None]](dict)
     for op in ops:
-        reads, writes = accesses(op)
-        for r in writes:
+        lane = getattr(op, "stream", HOST)
+        for ranges, writes in zip(accesses(op), (False, True), strict=True):
+            for r in ranges:
+                by_buffer[r.buf][lane, writes, r] = None
+    return {
+        r
+        for touched in by_buffer.values()
+        if len({lane for lane, _, _ in touched}) > 1
+        for lane, writes, r in touched
+        if lane == HOST or any(lane != there and (writes or written) and overlap(r, q) for there, written, q in touched)
+    }
+
+
+def _written_by(ops: Iterable[Op]) -> dict[str, str]:
+    """Memory, in the order in which it is first written, with the op that writes it first."""
+    written = dict[str, str]()
+    for op in ops:
+        for r in accesses(op)[1]:
             written.setdefault(r.buf, label(op))
-        for r in (*reads, *writes):
-            lanes[r.buf].add(getattr(op, "stream", HOST))
-    return {buf: by for buf, by in written.items() if len(lanes[buf]) > 1}
+    return written
 
 
-def _called(buf: str, by: str, turns: Turns) -> str:
-    """Its name, counted from the first turn; or one after the op that writes it first."""
-    unnamed = _UNNAMED.fullmatch(buf)
-    return turns.renumbered(buf) if unnamed is None else f"made by {by} ({buf})"
+def _names(ops: Iterable[Op], kept: Set[str], turns: Turns) -> dict[str, str]:
+    """What memory is called: its name, counted from the first turn; or one after the op that writes it first."""
+    names = dict[str, str]()
+    for buf, by in _written_by(ops).items():
+        if buf in kept:
+            name = turns.renumbered(buf) if _UNNAMED.fullmatch(buf) is None else f"made by {by}"
+            names[buf] = name if name not in names.values() else f"{name} ({buf})"
+    return names
 
 
-def _renamed(op: Op, names: Mapping[str, str]) -> Op:
-    """The op with its accesses to shared memory alone, each of them once."""
+def _renamed(op: Op, names: Mapping[str, str], met: Set[Range]) -> Op:
+    """The op with those of its accesses alone that another lane meets, each of them once."""
     if isinstance(op, HostRead):
         return replace(op, range=op.range._replace(buf=names[op.range.buf]))
     if not isinstance(op, Launch):
         return op
 
     def kept(ranges: Iterable[Range]) -> tuple[Range, ...]:
-        return tuple(dict.fromkeys(normalized(r._replace(buf=names[r.buf])) for r in ranges if r.buf in names))
+        return tuple(dict.fromkeys(normalized(r._replace(buf=names[r.buf])) for r in ranges if r in met))
 
     return replace(op, reads=kept(op.reads), writes=kept(op.writes))
 

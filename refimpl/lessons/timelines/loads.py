@@ -12,6 +12,8 @@ from refimpl.model.tokenizer import Tokenizer
 ROWS, CONTEXT = 2, 128
 LONG, SHORT = 28, 12
 """Tokens of a request that runs on, and of one that ends and leaves its row to the next."""
+_ARRIVES = 4
+"""The turn before which a prebuilt request arrives: its keys and values are there when the row is."""
 _GIVES_UP = 4
 """The turn before which a request arrives that gives up while its prefill is in flight."""
 
@@ -31,7 +33,7 @@ def small_load(load: Load) -> list[Arrival]:
         case Load.HANDOVER:
             return [replace(first, params=_params(SHORT)), second, third]
         case Load.PREBUILT:
-            return [replace(first, params=_params(SHORT)), second, replace(third, turn=1, prebuilt=True)]
+            return [replace(first, params=_params(SHORT)), second, replace(third, turn=_ARRIVES, prebuilt=True)]
         case Load.ABORTS:
             return [first, replace(second, turn=_GIVES_UP, abort_after=1), replace(third, turn=_GIVES_UP)]
 

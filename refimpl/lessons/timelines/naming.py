@@ -16,6 +16,7 @@ from unittest.mock import patch
 
 from refimpl import device as devices
 from refimpl.engine.forward_batch import ForwardBatch
+from refimpl.engine.kv_transfer import pools_of
 from refimpl.engine.pools import SWATokenToKVPoolAllocator
 from refimpl.engine.staging import DEPTH
 
@@ -76,6 +77,10 @@ def name_step(recording: Recording, scheduler: Scheduler, turn: int) -> None:
     for thing, name in _left(scheduler):
         if thing is not None:
             recording.name(thing, OF_TURN.format(name, turn))
+    for transfer in scheduler.prebuilt._transfers:
+        for event in ("allocated", "quiet", "done"):
+            if getattr(transfer, event) is not None:
+                recording.name(getattr(transfer, event), f"{KV_TRANSFER} {event} {transfer.req.rid}")
 
 
 def name_late(recording: Recording, scheduler: Scheduler, prebuilt: bool) -> None:
@@ -124,6 +129,7 @@ def _tables(scheduler: Scheduler) -> Iterator[tuple[Any, str]]:
     yield relay.new_seq_lens_buf, "new_seq_lens_buf"
     yield relay.output_tokens_buf, "output_tokens_buf"
     yield from ((rows, name) for name, rows in relay.extras_buf.items())
+    yield from ((pool._kv, f"kv of {name}") for name, pool in pools_of(scheduler.worker).items())
     yield from _inputs(scheduler.worker)
     yield from _outputs(scheduler.worker)
 
@@ -186,7 +192,6 @@ def _steps(scheduler: Scheduler) -> Iterator[_Step]:
     yield _Step(scheduler.prebuilt, "_seed", SEED)
     yield _Step(scheduler.prebuilt, "_write_row", "prepare_for_prebuilt")
     yield _Step(scheduler.prebuilt.agent, "prepare", "prepare_kv_transfer")
-    yield _Step(scheduler.prebuilt.agent, "begin", "kv_transfer")
     for runner in worker.runners():
         load = f"load_batch {runner.name}"
         yield _Step(runner, "load_batch", load)

@@ -12,7 +12,7 @@ from refimpl.fences import Expect, Load, Preset, preset
 from refimpl.lessons.lossless.setups import Setup, build
 from refimpl.lessons.timelines.folded import HOST, Turns, folded
 from refimpl.lessons.timelines.loads import CONTEXT, ROWS, small_load
-from refimpl.lessons.timelines.naming import PREFILL, base
+from refimpl.lessons.timelines.naming import KV_TRANSFER, PREFILL
 from refimpl.lessons.timelines.record import record_load
 from refimpl.program import (
     EventRecord,
@@ -34,6 +34,8 @@ HOST_US = 60.0
 """Host work of a turn besides its calls, which the simulated device does not charge for."""
 MOST_US, STEP_US = 1000.0, 2.0
 """How far a reader may drag a duration, and in which steps."""
+_ASIDE = ("copy_done", KV_TRANSFER)
+"""How the names of events begin that no variant differs in."""
 _BY_EVENTS = (Load.PREBUILT, Load.ABORTS, Load.HANDOVER, Load.STEADY)
 
 
@@ -146,7 +148,7 @@ def _topic(programs: Iterable[Program]) -> tuple[str, ...]:
     events = [{op.event for op in program.ops if isinstance(op, EventRecord)} for program in programs]
     all_of_them = set[str]().union(*events)
     apart = {event for event in all_of_them if not all(event in there for there in events)}
-    return tuple(sorted(apart or (event for event in all_of_them if base(event) != "copy_done")))
+    return tuple(sorted(event for event in apart or all_of_them if not event.startswith(_ASIDE)))
 
 
 def _has(program: Program, name: str) -> bool:

@@ -134,7 +134,12 @@ def test_sampled_requests_are_sampled_with_their_own_parameters() -> None:
 
 def _recorded(change: Callable[[Any], None] = lambda patch: None) -> Verdict:
     scheduler = build(_setup("eagle")).scheduler
-    load = LOAD[:4]
+    # One of them arrives while the redundant forward of the first request is in flight.
+    load = [
+        _arrival(0, (3, 1, 4, 1, 5), 4, prebuilt=False),
+        _arrival(0, (9, 2, 6), 12, prebuilt=False),
+        *(_arrival(turn, (8, 9, 7, 9), 2) for turn in range(2, 6)),
+    ]
     given = prefilled_blocking(scheduler, load)
     with pytest.MonkeyPatch.context() as patch:
         change(patch)
@@ -151,8 +156,12 @@ def test_the_agent_writes_slots_behind_the_redundant_forward_of_their_last_owner
 
 
 def test_an_agent_that_does_not_ask_races_with_it() -> None:
+    def once_slots_are_known(transfer: Transfer) -> bool:
+        transfer.allocated.synchronize()
+        return transfer.done is None
+
     def at_once(patch: Any) -> None:
-        patch.setattr(Transfer, "may_begin", lambda transfer: transfer.done is None and transfer.allocated.query())
+        patch.setattr(Transfer, "may_begin", once_slots_are_known)
 
     assert _recorded(at_once) is Verdict.RACE
 

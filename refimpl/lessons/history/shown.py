@@ -1,0 +1,124 @@
+"""Presets as a chapter shows them: what the history's table expects of them, and beside it what its own run found."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+
+from refimpl import device as devices
+from refimpl.commands.tables import text
+from refimpl.fences import Expect, Preset, preset
+from refimpl.lessons.history.outcome import Outcome
+from refimpl.lessons.history.presets import Plan, run_presets
+from refimpl.lessons.lossless.setups import TINY_MODELS
+from refimpl.program.errors import UserError
+
+RUNS = {"sim": 12, "cuda": 40}
+"""By device: orders of an adversary, or runs with stalled streams. Most masked races show in every second one."""
+MOST_WORKERS = 4
+"""Processes of a chapter: each drives an engine of its own."""
+
+
+def run_in_chapter(names: Sequence[str], device: str | None = None, runs: int | None = None) -> list[Outcome]:
+    """Runs presets with tiny models, which are made on the spot, in processes of their own.
+
+    Args:
+        names: of presets.
+        device: ``"sim"`` or ``"cuda"``; None: the best one.
+        runs: of each preset; None: as many as a chapter has time for.
+
+    Returns:
+        What came of each, in the order of the names.
+
+    Order:
+        The host waits for the processes.
+    """
+    chosen = device or devices.best()
+    plan = Plan(chosen, TINY_MODELS, runs or RUNS[chosen], min(MOST_WORKERS, os.cpu_count() or 1))
+    with closing(run_presets([_preset(name) for name in names], plan)) as outcomes:
+        found = {one.preset.name: one for one in outcomes}
+    return [found[name] for name in names]
+
+
+def expected(names: Sequence[str]) -> str:
+    """Rows of the history's table as Markdown: what is expected of each preset, and why.
+
+    Below the table: what hides a race, and what building the engine corrected in a row.
+
+    Args:
+        names: of presets, in the order of the rows.
+    """
+    presets = [_preset(name) for name in names]
+    head = ("preset", "date", "whose", "barrier", "event", "expected", "because")
+    lines = [head, ("---",) * len(head), *map(_cells, presets)]
+    table = "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
+    return "\n\n".join([table, *_masks(presets), *_corrections(presets)])
+
+
+def found(outcomes: Sequence[Outcome]) -> str:
+    """What came of presets, a row each, for the end of a cell: counts of runs, the checker's races, times of a step.
+
+    Args:
+        outcomes: of one device.
+    """
+    return "\n".join([text([_found(one) for one in outcomes]), "", _legend(outcomes)])
+
+
+def _preset(name: str) -> Preset:
+    try:
+        return preset(name)
+    except KeyError as error:
+        raise UserError(str(error.args[0])) from None
+
+
+def _cells(one: Preset) -> tuple[str, ...]:
+    because = f"{one.why} (our inference)" if one.inference else one.why
+    return f"`{one.name}`", one.date, _whose(one), one.barrier, one.event, str(one.expect), because
+
+
+def _whose(one: Preset) -> str:
+    link = "" if one.pr is None else f"[{one.pr}](https://github.com/sgl-project/sglang/pull/{one.pr})"
+    return ", ".join(filter(None, [link, "experiment" if one.experiment else ""]))
+
+
+def _masks(presets: Sequence[Preset]) -> Iterator[str]:
+    for mask in dict.fromkeys(one.masked_by for one in presets if one.expect is Expect.RACY_MASKED):
+        names = ", ".join(f"`{one.name}`" for one in presets if one.masked_by == mask)
+        yield f"*Hidden in {names}:* {mask}."
+
+
+def _corrections(presets: Sequence[Preset]) -> Iterator[str]:
+    for one in presets:
+        if one.corrected:
+            yield f"*Corrected in `{one.name}` when the engine was built:* {one.corrected.rstrip('.')}."
+
+
+def _found(one: Outcome) -> dict[str, object]:
+    cost = one.cost
+    return {
+        "preset": one.preset.name,
+        "expected": str(one.preset.expect),
+        "wrong": f"{len(one.wrong)} of {one.runs}",
+        "with dropped": f"{len(one.unmasked_wrong)} of {one.runs}",
+        "accepts": f"{_number(one.accept_len)} ({_number(one.control_accept_len)})",
+        "races": ", ".join(f"{race.kind} on {race.buffer}" for race in one.races) or "none",
+        "held before": "" if cost is None else f"{cost.before_us:.0f}",
+        "after": "" if cost is None else f"{cost.after_us:.0f}",
+        "step": "" if cost is None else f"{cost.step_us:.0f}",
+        "as expected": "yes" if one.agrees else "NO",
+    }
+
+
+def _number(accept_len: float | None) -> str:
+    return "unknown" if accept_len is None else f"{accept_len:.2f}"
+
+
+def _legend(outcomes: Sequence[Outcome]) -> str:
+    device, models = outcomes[0].device, outcomes[0].models
+    unkind = "orders of the simulated device's adversary" if device == "sim" else "runs with streams that stand still"
+    return (
+        f"{models} models on {device}; {outcomes[0].runs} {unkind}. wrong: emitted text; with dropped: the tokens of\n"
+        "forwards whose request had ended count too; accepts: tokens a verify (the control's); races: in a recorded\n"
+        "run; held: µs in which the host stands still in a steady step, before and after its launch."
+    )
