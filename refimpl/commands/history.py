@@ -12,6 +12,7 @@ from refimpl.program.errors import UserError
 if TYPE_CHECKING:
     from refimpl.fences import Preset
     from refimpl.lessons.history.outcome import Outcome
+    from refimpl.lessons.history.presets import Plan
     from refimpl.lessons.provenance import Machine
 
 COMMAND = "python -m refimpl history"
@@ -27,6 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--workers", type=int, default=2, metavar="N", help="processes side by side (default: 2)")
     parser.add_argument("--json", action="store_true", help='one object: {"runs": ..., "rows": [...]}')
     parser.add_argument("--save", metavar="NAME", help="also write results/NAME.json, anew behind each preset")
+    parser.add_argument("--resume", action="store_true", help="keep the rows that results/NAME.json has of such runs")
     parser.epilog = "Exit code: 0 each preset is as the table expects, 1 some is not, 2 bad input."
 
 
@@ -36,6 +38,8 @@ def run(args: argparse.Namespace) -> int:
 
     if args.save is not None:
         results.file_of(args.save)
+    elif args.resume:
+        raise UserError("--resume: say with --save which result to go on with")
     chosen = _chosen(args.only)
     status = StatusLine(beneath_text=False)
     try:
@@ -64,20 +68,38 @@ def _measured(args: argparse.Namespace, chosen: Sequence["Preset"], status: Stat
     """A row for each preset, in the table's order; kept as they come."""
     from refimpl import device as devices
     from refimpl.commands import chosen as choice
+    from refimpl.fences import history
     from refimpl.lessons.history.presets import Plan, machine_of, run_presets
 
     device = choice.device(args.device) or devices.best()
     plan = Plan(device, args.models, args.runs, args.workers)
     machine = machine_of(plan) if args.save is not None else None
-    places = {preset.name: place for place, preset in enumerate(chosen)}
-    rows: list[dict[str, Any]] = []
-    for outcome in run_presets(chosen, plan, lambda done, of: status.draw(f"{filled(done, of)} {done} of {of} runs")):
+    places = {preset.name: place for place, preset in enumerate(history())}
+    rows = _kept(args, device, plan) if args.resume else []
+    there = {row["preset"] for row in rows}
+    missing = [preset for preset in chosen if preset.name not in there]
+    for outcome in run_presets(missing, plan, lambda done, of: status.draw(f"{filled(done, of)} {done} of {of} runs")):
         rows.append(outcome.to_json())
         rows.sort(key=lambda row: places[row["preset"]])
         status.say(_said(outcome))
         if machine is not None:
             _save(args, machine, rows)
     return rows
+
+
+def _kept(args: argparse.Namespace, device: str, plan: "Plan") -> list[dict[str, Any]]:
+    """The rows of an earlier run of the same kind, which was cut."""
+    from refimpl.lessons import results
+
+    if not results.file_of(args.save).is_file():
+        return []
+    data = results.load(args.save).data
+    if (data["runs"], data["models"]) != (plan.runs, plan.models):
+        raise UserError(
+            f"--resume: {args.save} has {data['runs']} runs with {data['models']} weights, not {plan.runs} with "
+            f"{plan.models}: ask for the same, or save under another name"
+        )
+    return [row for row in data["rows"] if row["device"] == device]
 
 
 def _said(outcome: "Outcome") -> str:

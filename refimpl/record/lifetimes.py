@@ -51,6 +51,7 @@ class Lifetimes:
     Attributes:
         unclear: Buffers that are used on a stream that `record_stream` named and not written first on the stream that
             they were allocated on: such a use is not held against the former owners of the memory.
+        joined: Of each memory that stands for several owners, those.
     """
 
     def __init__(self, entries: Sequence[Entry]) -> None:
@@ -58,6 +59,7 @@ class Lifetimes:
         self._places: dict[Buffer, _Place] = {}
         self._told: dict[Buffer, Buffer] = {}
         self.unclear: list[Buffer] = []
+        self.joined: dict[Buffer, list[Buffer]] = {}
         for group in _groups(owners_of(entries)):
             self._link(group)
 
@@ -76,6 +78,8 @@ class Lifetimes:
         first = group[0].buffer
         one_start = all(owner.start == start for owner in group)
         merged = Buffer(end - start, first.mem, stem="memory")
+        if not one_start:
+            self.joined[merged] = [owner.buffer for owner in group]
         for owner in group:
             buffer = owner.buffer
             if not one_start:

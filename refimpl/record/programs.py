@@ -64,6 +64,16 @@ class Lowering:
                 lowered += [(op, entry) for op in self._ops(entry)]
         return lowered
 
+    def joined(self) -> dict[str, tuple[str, ...]]:
+        """By name of each memory that stands for several owners one after another: those of them that have names."""
+        named = {
+            self._names.buffer(memory): tuple(
+                self._names.buffer(owner) for owner in owners if self._names.given(("buffer", owner.serial))
+            )
+            for memory, owners in self._lifetimes.joined.items()
+        }
+        return {memory: owners for memory, owners in named.items() if owners}
+
     def widened(self) -> tuple[str, ...]:
         """Where more or less is counted than is touched: op, buffer, and call site."""
         found = dict[str, None]()

@@ -92,6 +92,15 @@ class Recording:
         return tuple(region_of(entry) for _, entry in Lowering(self._tap.entries, self._names.fresh()).ops())
 
     @property
+    def joined(self) -> Mapping[str, tuple[str, ...]]:
+        """By name of each buffer of the program that stands for several, which had its bytes one after another: the
+        given names of those."""
+        names = self._names.fresh()
+        lowering = Lowering(self._tap.entries, names)
+        lowering.ops()  # which takes the names in the program's order
+        return lowering.joined()
+
+    @property
     def widened(self) -> tuple[str, ...]:
         """Where the program counts in bytes that were not touched, since the cells of an index were too many to keep
         apart, or were never looked up: op, buffer, and call site. Also each buffer of which a use that `record_stream`

@@ -27,6 +27,7 @@ PROMPTS = (
     "assert len(",
 )
 """What trained models continue."""
+FIRST_TURN = 3
 # Tokens of the tiny vocabulary that end no text and mask nothing.
 _PLAIN_TOKENS = VOCAB_SIZE - 8
 
@@ -64,53 +65,64 @@ def draw(load: Load, models: str, seed: int) -> list[Arrival]:
         load: ``STEADY``: as many as there are rows, all at once. ``HANDOVER``: more of them, short and ragged, so that
             in most turns a row goes on while the redundant forward of its last owner is in flight. ``ABORTS``: one
             that runs on, beside others of which most give up while their prefill is in flight. ``PREBUILT``: as
-            ``HANDOVER``, and the later ones have their prefill done elsewhere.
+            ``HANDOVER``, and the later ones have their prefill done elsewhere, of prompts longer than what was in their
+            row before.
         models: which size.
         seed: of all that is drawn.
     """
     random, size = Random(seed), SIZES[models]
+    drawn = _Drawn(random, models)
     match load:
         case Load.STEADY:
-            return [_arrival(random, models, size.long, shortest=size.long // 2) for _ in range(size.rows)]
+            return [drawn.steady() for _ in range(size.rows)]
         case Load.HANDOVER:
-            return _handover(random, models)
+            return [drawn.short() for _ in range(2 * size.rows + 1)]
         case Load.PREBUILT:
-            drawn = _handover(random, models)
-            return drawn[: size.rows] + [replace(one, prebuilt=True) for one in drawn[size.rows :]]
+            # The first two wait for a row, with their slots; those of the others, too, may have been a request's whose
+            # redundant forward is in flight.
+            turns = [max(0, 2 * n - 2) for n in range(size.rows + 2)]
+            return [drawn.short() for _ in range(size.rows)] + [drawn.prebuilt(turn) for turn in turns]
         case Load.ABORTS:
-            return [_arrival(random, models, size.long, shortest=size.long // 2), *_given_up(random, models)]
+            # One a turn, behind the first decodes: each finds the row of the one before it, whose prefill is in flight.
+            others = [drawn.given_up(turn) for turn in range(FIRST_TURN, FIRST_TURN + 2 * size.rows + 2)]
+            return [drawn.steady(), *others]
 
 
-def _handover(random: Random, models: str) -> list[Arrival]:
-    size = SIZES[models]
-    return [_arrival(random, models, size.short) for _ in range(2 * size.rows + 1)]
+class _Drawn:
+    """Draws one request after the other."""
 
+    def __init__(self, random: Random, models: str) -> None:
+        self._random, self._models, self._size = random, models, SIZES[models]
 
-def _given_up(random: Random, models: str) -> list[Arrival]:
-    """One a turn, so that each finds the row of the one before it, whose prefill is in flight."""
-    size = SIZES[models]
-    arrivals = [_arrival(random, models, size.short) for _ in range(2 * size.rows + 2)]
-    patience = random.choices((1, 2, None), weights=(4, 1, 1), k=len(arrivals))
-    # Behind the first decodes, of which something may be left over.
-    return [
-        replace(one, turn=3 + turn, abort_after=turns)
-        for turn, (one, turns) in enumerate(zip(arrivals, patience, strict=True))
-    ]
+    def steady(self) -> Arrival:
+        return self._arrival((1, self._size.prompt), (self._size.long // 2, self._size.long))
 
+    def short(self) -> Arrival:
+        return self._arrival((1, self._size.prompt), (1, self._size.short))
 
-def _arrival(random: Random, models: str, longest: int, shortest: int = 1) -> Arrival:
-    params = SamplingParams(max_new_tokens=random.randint(shortest, longest), ignore_eos=True)
-    return Arrival(turn=0, prompt_ids=_prompt(random, models), params=params)
+    def prebuilt(self, turn: int) -> Arrival:
+        prompts = (self._size.prompt, self._size.prompt + self._size.short)
+        return replace(self._arrival(prompts, (1, self._size.short)), turn=turn, prebuilt=True)
 
+    def given_up(self, turn: int) -> Arrival:
+        (patience,) = self._random.choices((1, 2, None), weights=(4, 1, 1))
+        return replace(self.short(), turn=turn, abort_after=patience)
 
-def _prompt(random: Random, models: str) -> tuple[int, ...]:
-    size = SIZES[models]
-    if models == TINY_MODELS:
-        return tuple(random.randrange(_PLAIN_TOKENS) for _ in range(random.randint(1, size.prompt)))
-    return tuple(random.choice(_texts())[: size.prompt])
+    def _arrival(self, prompts: tuple[int, int], outputs: tuple[int, int]) -> Arrival:
+        params = SamplingParams(max_new_tokens=self._random.randint(*outputs), ignore_eos=True)
+        return Arrival(turn=0, prompt_ids=self._prompt(self._random.randint(*prompts)), params=params)
+
+    def _prompt(self, length: int) -> tuple[int, ...]:
+        random = self._random
+        if self._models == TINY_MODELS:
+            return tuple(random.randrange(_PLAIN_TOKENS) for _ in range(length))
+        tokens = list[int]()
+        while len(tokens) < length:
+            tokens += random.choice(_texts())
+        return tuple(tokens[:length])
 
 
 @cache
 def _texts() -> Sequence[Sequence[int]]:
     tokenizer = Tokenizer.load()
-    return [tokenizer.encode(prompt) for prompt in PROMPTS]
+    return [tokenizer.encode(prompt, bos=False) for prompt in PROMPTS]

@@ -17,7 +17,7 @@ from refimpl.fences import DraftDone, Fences
 
 def is_repaired(fences: Fences) -> bool:
     """Whether a repair hides what the plan reads too early."""
-    return fences.draft_done in (DraftDone.REPAIRED, DraftDone.REPAIRED_EXTEND)
+    return fences.draft_done is DraftDone.REPAIRED
 
 
 @contextmanager

@@ -10,8 +10,9 @@ import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 
-from refimpl.lessons.timelines.naming import COPY, OF_TURN
+from refimpl.lessons.timelines.naming import COPY, OF_TURN, base
 from refimpl.program import (
     EventQuery,
     EventRecord,
@@ -36,6 +37,7 @@ HOST = "host"
 HOST_WORK = "get_next_batch_to_run"
 ASIDE, COPY_STREAM = "copy aside", "copy"
 """The copy of the results on the forward stream, before the one to the host on this stream."""
+NOTHING: Mapping[str, Sequence[str]] = MappingProxyType({})
 _UNNAMED = re.compile(r"(device|pinned|pageable|memory|block)\d+")
 """What a recording calls memory that nobody named."""
 _NOT_DRAWN = ("tensor_alloc", "tensor_free", "host_write")
@@ -71,7 +73,9 @@ class Turns:
         return name if found is None else f"{found[1]} {int(found[2]) - self.first + 1}"
 
 
-def folded(program: Program, regions: Sequence[str | None], turns: Turns) -> Program:
+def folded(
+    program: Program, regions: Sequence[str | None], turns: Turns, joined: Mapping[str, Sequence[str]] = NOTHING
+) -> Program:
     """The turns as a program of their own, numbered from 1.
 
     A wait for what was recorded before the first of them is left out: nothing in the picture comes before it.
@@ -80,12 +84,13 @@ def folded(program: Program, regions: Sequence[str | None], turns: Turns) -> Pro
         program: a recording of the engine whose ops carry the number of their turn.
         regions: of each op, the method that it was issued in (``Recording.regions``).
         turns: what to keep.
+        joined: names of those for whom one buffer stands (``Recording.joined``).
     """
     told = zip(program.ops, regions, strict=True)
     inside = ((op, name) for op, name in told if op.op not in _NOT_DRAWN and turns.number(op) is not None)
     ops = list(_merged(_named(_known(inside), turns)))
     met = _met(ops)
-    names = _names(ops, {r.buf for r in met}, turns)
+    names = _names(ops, {r.buf for r in met}, turns, joined)
     drawn = [_renamed(op, names, met) for op in ops]
     buffers = {name: program.buffers[buf] for buf, name in names.items()}
     lanes = {getattr(op, at) for op in drawn for at in ("stream", "on") if hasattr(op, at)}
@@ -235,12 +240,17 @@ def _written_by(ops: Iterable[Op]) -> dict[str, str]:
     return written
 
 
-def _names(ops: Iterable[Op], kept: Set[str], turns: Turns) -> dict[str, str]:
-    """What memory is called: its name, counted from the first turn; or one after the op that writes it first."""
+def _names(ops: Iterable[Op], kept: Set[str], turns: Turns, joined: Mapping[str, Sequence[str]]) -> dict[str, str]:
+    """What memory is called: its name, counted from the first turn; or one after those who have it one after another,
+    or after the op that writes it first."""
     names = dict[str, str]()
     for buf, by in _written_by(ops).items():
         if buf in kept:
             name = turns.renumbered(buf) if _UNNAMED.fullmatch(buf) is None else f"made by {by}"
+            if buf in joined:
+                owners = dict.fromkeys(map(base, joined[buf]))
+                of_writer = [owner for owner in owners if owner.startswith(f"{base(by)}.")]
+                name = " / ".join(of_writer or owners)
             names[buf] = name if name not in names.values() else f"{name} ({buf})"
     return names
 

@@ -65,7 +65,12 @@ def verdict_of(recorded: Recorded) -> Verdict:
     """What the checker says of a recording."""
     program = recorded.recording.program()
     report = check(program)
-    races = {f"{race.kind} on {base(race.bytes.buf)}" for race in report.races}
+    joined = recorded.recording.joined
+    races = {
+        f"{race.kind} on {base(name)}"
+        for race in report.races
+        for name in joined.get(race.bytes.buf, (race.bytes.buf,))
+    }
     return Verdict(
         verdict=str(report.verdict),
         races=tuple(sorted(races)),

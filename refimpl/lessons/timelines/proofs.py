@@ -114,7 +114,7 @@ def races(program: Program, buffer: str | None = None, second: str | None = None
     return tuple(
         race
         for race in check(program).races
-        if (buffer is None or buffer in (race.bytes.buf, base(race.bytes.buf)))
+        if (buffer is None or buffer in (race.bytes.buf, *map(base, race.bytes.buf.split(" / "))))
         and (second is None or second == label(program.ops[race.second.op]))
     )
 

@@ -111,7 +111,8 @@ def recorded_steps(one: Preset, load: Load | None = None) -> Program:
     first = STEADY if decoded is Load.STEADY else found.handovers[0] - BEFORE_HANDOVER
     graphs = [runner.name for runner in scheduler.worker.runners()]
     program = found.recording.program(id=f"engine/{one.name}", words=words_of(one))
-    return folded(program, found.recording.regions, Turns(first, SHOWN, HOST_US, (*graphs, PREFILL)))
+    turns = Turns(first, SHOWN, HOST_US, (*graphs, PREFILL))
+    return folded(program, found.recording.regions, turns, found.recording.joined)
 
 
 def label_of(one: Preset) -> str:

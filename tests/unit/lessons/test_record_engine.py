@@ -9,6 +9,7 @@ import torch
 
 from refimpl.fences import Expect, Load, preset
 from refimpl.lessons.record_engine import PRESETS
+from refimpl.lessons.timelines import races
 from refimpl.lessons.timelines.steps import SHOWN, explorable, label_of, recorded_steps
 from refimpl.order import check
 from refimpl.program import EventRecord, EventSync, Explorable, HostRead, Program, UserError, Verdict, label
@@ -92,6 +93,12 @@ def test_the_turns_shown_have_the_verdict_of_the_preset(name: str) -> None:
     report = check(recorded_steps(one))
     assert report.verdict is (Verdict.OK if one.expect is Expect.RIGHT else Verdict.RACE)
     assert {race.bytes.buf for race in report.races} <= {*one.buffers, "req_to_token"}
+
+
+def test_memory_that_several_have_one_after_another_is_called_after_them() -> None:
+    torch.set_num_threads(1)
+    (found, *_) = races(recorded_steps(preset("eagle-none")), "new_seq_lens", "resolve_seq_lens 2")
+    assert (found.kind, found.first.name) == ("RAW", "publish 1")
 
 
 def test_an_unknown_preset_is_an_error_in_one_sentence() -> None:

@@ -83,7 +83,9 @@ def test_a_counterexample_has_the_shortest_order_and_the_wrong_value_beside_the_
     assert (found.kind, found.buffer, found.first, found.second) == ("RAW", LENS.buf, "publish 1", "resolve 2")
     assert [step.partition(":")[0] for step in found.steps][-1] == "schedule"
     assert found.steps[-1].endswith("resolve 2")
-    assert found.wrong[0].startswith("Resolve 2 on schedule reads the value of publish 1 in new_seq_lens_buf[0:16]; under ")
+    assert found.wrong[0].startswith(
+        "Resolve 2 on schedule reads the value of publish 1 in new_seq_lens_buf[0:16]; under "
+    )
     assert found.wrong[0].endswith(" it reads the initial value.")
 
 
