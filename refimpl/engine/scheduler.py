@@ -21,7 +21,7 @@ import torch
 from refimpl import device as devices
 from refimpl.engine.batch import LaunchedBatch, ScheduleBatch
 from refimpl.engine.config import EngineConfig
-from refimpl.engine.draft_input import DraftInput, DraftInputs
+from refimpl.engine.draft_input import DraftInputs
 from refimpl.engine.forward_batch import ForwardBatch, ForwardResult
 from refimpl.engine.forward_mode import ForwardMode
 from refimpl.engine.future_map import FutureMap
@@ -34,6 +34,7 @@ from refimpl.engine.request import FinishReason, Req
 from refimpl.engine.results import ResultRing
 from refimpl.engine.sampling_table import SamplingTable, sampling_mode
 from refimpl.engine.staging import DEPTH, Staging
+from refimpl.engine.step_lengths import StepLengths
 from refimpl.engine.streams import Streams
 from refimpl.engine.workers.base import Worker
 from refimpl.fences import WarBarrier, apply_war_barrier, barrier_stands, keeps_mailbox
@@ -74,9 +75,10 @@ class Scheduler:
         rows = 2 * memory.reserve + 8
         self.ints = Staging(device, torch.int64, 4 * most + rows * (config.max_running_requests + 1))
         self.floats = Staging(device, torch.float32, 2 * config.max_running_requests)
-        self.draft_inputs = DraftInputs(
+        draft_inputs = DraftInputs(
             device, devices.get(device).Event, config.fences, streams, memory.plan_stream, self.ints
         )
+        self.lengths = StepLengths(future_map, draft_inputs, worker.verify_done_at_end)
         self.inbox: deque[Req] = deque()
         self.waiting_queue: deque[Req] = deque()
         self.running_batch = ScheduleBatch(ForwardMode.DECODE, [])
@@ -300,9 +302,9 @@ class Scheduler:
         mode = sampling_mode(batch.reqs)
         self.capture_blocking(mode)
         future_indices = batch.upload_rows(self.ints)
-        seq_lens = self._resolve_seq_lens(batch, future_indices)
-        seq_lens_cpu = self._seq_lens_cpu_blocking(batch) if self.config.needs_cpu_seq_lens else None
-        draft_input = self.draft_inputs.of_a_step() if self.draft_inputs.needed else None
+        seq_lens = self.lengths.resolve(batch, future_indices)
+        seq_lens_cpu = self.lengths.resolve_cpu_blocking(batch) if self.config.needs_cpu_seq_lens else None
+        draft_input = self.lengths.draft_input()
 
         # Safe because: forward reads what schedule prepared after it was written, and it publishes the next lengths
         # after schedule gathered the last ones.
@@ -317,11 +319,10 @@ class Scheduler:
             forward_batch = ForwardBatch(
                 batch.forward_mode, future_indices, seq_lens, mode, relay, batch.extend, seq_lens_cpu
             )
-            on_publish = partial(self._publish, forward_batch, draft_input)
+            on_publish = partial(self.lengths.publish, forward_batch, draft_input)
             result = self.worker.forward_batch_generation(forward_batch, on_publish)
             self.future_map.stash(future_indices, result.relay)
-            if draft_input is not None and (batch.extend is not None or self.worker.verify_done_at_end):
-                draft_input.record()
+            self.lengths.end(forward_batch, draft_input)
             self.results.copy_to_cpu(result, self.forward_ct)
 
         # Safe because: schedule allocated these, and gets their memory again when the host drops them. The ring drops
@@ -359,33 +360,6 @@ class Scheduler:
         if not self.waiting_queue:
             assert rows.available() == rows.rows, f"{rows.rows - rows.available()} rows are not back"
             assert slots.available() == self.memory.num_slots, f"{self.memory.num_slots - slots.available()} slots leak"
-
-    def _resolve_seq_lens(self, batch: ScheduleBatch, future_indices: torch.Tensor) -> torch.Tensor:
-        """``[bs]`` int64 on the device, by whoever carries them; on ``schedule_stream``."""
-        if batch.extend is not None:
-            assert batch.seq_lens is not None, "a prefill brings its lengths along"
-            return batch.seq_lens
-        if self.draft_inputs.carries_lengths:
-            assert batch.spec_info is not None, "the last step left its draft input"
-            return batch.spec_info.seq_lens()
-        return self.future_map.resolve_seq_lens(future_indices)
-
-    def _publish(self, batch: ForwardBatch, draft_input: DraftInput | None, new_seq_lens: torch.Tensor) -> None:
-        """Leaves the new lengths for the next step, with whoever carries them; on ``forward_stream``."""
-        if draft_input is not None and self.draft_inputs.carries_lengths:
-            draft_input.publish(new_seq_lens)
-        else:
-            self.future_map.publish(batch.req_pool_indices, new_seq_lens)
-        if draft_input is not None and batch.extend is None and not self.worker.verify_done_at_end:
-            draft_input.record()
-
-    def _seq_lens_cpu_blocking(self, batch: ScheduleBatch) -> tuple[int, ...]:
-        if batch.extend is not None:
-            return batch.extend.lens
-        if self.draft_inputs.carries_lengths:
-            assert batch.spec_info is not None, "the last step left its draft input"
-            return batch.spec_info.seq_lens_cpu_blocking()
-        return tuple(self.future_map.resolve_seq_lens_cpu_blocking([req.row for req in batch.reqs]))
 
     def _turn(self) -> AbstractContextManager[Any]:
         """What schedules runs on ``schedule_stream``, and keeps no history for gradients."""

@@ -255,13 +255,13 @@ def test_an_overwritten_draft_extend_lowers_the_acceptance_and_leaves_the_text_r
 
 def stalled_behind_publish(row: str) -> Played:
     dev, scheduler = devices.sim(), build(setup("eagle", row, models="nano", max_context=64)).scheduler
-    publish: Any = scheduler._publish
+    publish: Any = scheduler.lengths.publish
 
     def then_stall(*published: Any) -> None:
         publish(*published)
         dev.sleep_stream(STALL_US)
 
-    scheduler._publish = then_stall  # type: ignore[method-assign]
+    scheduler.lengths.publish = then_stall  # type: ignore[method-assign]
     texts = [Tokenizer.load().encode(text) for text in ("def fib(n):", "class Queue:")]
     with dev.schedule(dev.Timed()):
         return play(scheduler, [arrival(0, ids, 24) for ids in texts])

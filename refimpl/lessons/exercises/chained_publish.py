@@ -144,7 +144,9 @@ def _check_seed(answer: Any) -> Verdict:
     refuse_races(program)
     refuse_order(program, "publish 1", "build 2", "the host stands still for a forward")
     refuse_idle(program)
-    return Verdict(True, "the redundant forward writes its rows before the seeds, in every order, and the host is free.")
+    return Verdict(
+        True, "the redundant forward writes its rows before the seeds, in every order, and the host is free."
+    )
 
 
 seed_a_used_row = Exercise(

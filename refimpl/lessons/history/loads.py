@@ -28,6 +28,7 @@ PROMPTS = (
 )
 """What trained models continue."""
 FIRST_TURN = 3
+"""In which requests come that give up: the first decodes are over by then."""
 # Tokens of the tiny vocabulary that end no text and mask nothing.
 _PLAIN_TOKENS = VOCAB_SIZE - 8
 
@@ -83,7 +84,7 @@ def draw(load: Load, models: str, seed: int) -> list[Arrival]:
             turns = [max(0, 2 * n - 2) for n in range(size.rows + 2)]
             return [drawn.short() for _ in range(size.rows)] + [drawn.prebuilt(turn) for turn in turns]
         case Load.ABORTS:
-            # One a turn, behind the first decodes: each finds the row of the one before it, whose prefill is in flight.
+            # One a turn: each finds the row of the one before it, whose prefill is in flight.
             others = [drawn.given_up(turn) for turn in range(FIRST_TURN, FIRST_TURN + 2 * size.rows + 2)]
             return [drawn.steady(), *others]
 

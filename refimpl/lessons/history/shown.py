@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
+from pathlib import Path
+from typing import Any
 
 from refimpl import device as devices
 from refimpl.commands.tables import text
 from refimpl.fences import Expect, Preset, preset
+from refimpl.lessons import results
+from refimpl.lessons.bench_engine.origin import Origin
 from refimpl.lessons.history.outcome import Outcome
 from refimpl.lessons.history.presets import Plan, run_presets
 from refimpl.lessons.lossless.setups import TINY_MODELS
@@ -18,6 +22,8 @@ RUNS = {"sim": 12, "cuda": 40}
 """By device: orders of an adversary, or runs with stalled streams. Most masked races show in every second one."""
 MOST_WORKERS = 4
 """Processes of a chapter: each drives an engine of its own."""
+CAMPAIGNS = {"history_sim": "orders of the simulated device's adversary", "history_h200": "runs with stalled streams"}
+"""Result files of all presets, by what a run of them is."""
 
 
 def run_in_chapter(names: Sequence[str], device: str | None = None, runs: int | None = None) -> list[Outcome]:
@@ -63,6 +69,43 @@ def found(outcomes: Sequence[Outcome]) -> str:
         outcomes: of one device.
     """
     return "\n".join([text([_found(one) for one in outcomes]), "", _legend(outcomes)])
+
+
+def committed(names: Sequence[str], folder: Path = results.FOLDER) -> str:
+    """What the committed campaigns found of presets, as Markdown: a row each, a line below for each campaign.
+
+    Args:
+        names: of presets; those that no campaign has are left out.
+        folder: of the results.
+
+    Raises:
+        UserError: a result that is damaged.
+    """
+    there = [name for name in CAMPAIGNS if results.file_of(name, folder).is_file()]
+    campaigns = [results.load(name, folder) for name in there]
+    if not campaigns:
+        return "No campaign is committed in this version."
+    by_name = [{row["preset"]: row for row in campaign.data["rows"]} for campaign in campaigns]
+    heads = ["preset", *(f"{what}, {campaign.device}" for campaign in campaigns for what in ("wrong", "with dropped"))]
+    lines = [heads, ["---", *["---:"] * (len(heads) - 1)]]
+    for name in names:
+        rows = [rows.get(name) for rows in by_name]
+        if any(rows):
+            lines.append([f"`{name}`", *(cell for row in rows for cell in _counted(row))])
+    table = "\n".join(f"| {' | '.join(line)} |" for line in lines)
+    return "\n\n".join([table, *map(_made, campaigns)])
+
+
+def _counted(row: Mapping[str, Any] | None) -> tuple[str, str]:
+    """Runs with wrong text, and with any wrong token."""
+    if row is None:
+        return "–", "–"
+    of = f"of {row['runs']:,}"
+    return f"{row['wrong_runs']:,} {of}", f"{row['unmasked_wrong_runs']:,} {of}"
+
+
+def _made(campaign: results.Result) -> str:
+    return f"*{CAMPAIGNS[campaign.name].capitalize()}. {Origin.of(vars(campaign)).words}: `{campaign.command}`*"
 
 
 def _preset(name: str) -> Preset:

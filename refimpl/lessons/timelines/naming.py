@@ -180,8 +180,8 @@ def _steps(scheduler: Scheduler) -> Iterator[_Step]:
     yield _Step(scheduler, "run_batch", "upload_rows")
     for method in ("prepare_for_extend", "prepare_for_decode", "retract_decode", "abort"):
         yield _Step(scheduler, method, method)
-    yield _Step(scheduler, "_resolve_seq_lens", "resolve_seq_lens")
-    yield _Step(scheduler, "_publish", "publish")
+    yield _Step(scheduler.lengths, "resolve", "resolve_seq_lens")
+    yield _Step(scheduler.lengths, "publish", "publish")
     yield _Step(scheduler.outputs, "process_batch_result_blocking", "process_batch_result")
     for method in ("publish", "stash", "resolve_forward_inputs"):
         yield _Step(relay, method, method)

@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 
 from refimpl.fences import Expect, Load, Preset, preset
 from refimpl.lessons.lossless.setups import Setup, build
@@ -34,6 +35,8 @@ HOST_US = 60.0
 """Host work of a turn besides its calls, which the simulated device does not charge for."""
 MOST_US, STEP_US = 1000.0, 2.0
 """How far a reader may drag a duration, and in which steps."""
+PROCESSES = 2
+"""That record side by side: as many as a small machine has cores."""
 _ASIDE = ("copy_done", KV_TRANSFER)
 """How the names of events begin that no variant differs in."""
 _BY_EVENTS = (Load.PREBUILT, Load.ABORTS, Load.HANDOVER, Load.STEADY)
@@ -57,20 +60,27 @@ def engine_steps(names: Sequence[str], load: Load | None = None, first: str | No
 
 
 def recorded_apart(names: Sequence[str], load: Load | None = None) -> dict[str, Program]:
-    """The folded recordings by preset, made by a process of its own: one that uses a GPU cannot hold ``sim``.
+    """The folded recordings by preset, made by processes of their own: one that uses a GPU cannot hold ``sim``.
 
     Args:
         names: of presets.
         load: what they decode; None for each preset's own.
 
     Raises:
-        RuntimeError: it failed.
+        RuntimeError: one of them failed.
     """
+    shares = [share for at in range(PROCESSES) if (share := names[at::PROCESSES])]
+    with ThreadPoolExecutor(PROCESSES) as pool:
+        found = dict(one for share in pool.map(lambda share: _recorded_blocking(share, load), shares) for one in share)
+    return {name: found[name] for name in names}
+
+
+def _recorded_blocking(names: Sequence[str], load: Load | None) -> list[tuple[str, Program]]:
     command = [sys.executable, "-m", "refimpl.lessons.timelines", *([f"--load={load}"] if load else []), *names]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
         raise RuntimeError(f"recording the engine failed: {(done.stderr.strip().splitlines() or ['no words'])[-1]}")
-    return {name: program_from_json(found) for name, found in json.loads(done.stdout).items()}
+    return [(name, program_from_json(found)) for name, found in json.loads(done.stdout).items()]
 
 
 def explorable(programs: Mapping[str, Program], first: str) -> Explorable:
