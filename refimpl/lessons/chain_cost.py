@@ -30,7 +30,7 @@ def chain_pairs(draft: str) -> tuple[tuple[Case, ...], tuple[Pair, ...]]:
 
 def pairs_words(pairs: Sequence[PairRow]) -> str:
     """The ratios in words, a line each: chained over plain, with the same engine twice beside it."""
-    return "\n".join(f"{_case(row)}, {_label(row)}: {_ratio(row)} over {row.rounds} rounds" for row in pairs)
+    return "\n".join(f"{_case(row)}, {_label(row)}: {_ratio(row)}, rounds: {row.rounds}" for row in pairs)
 
 
 def pairs_markdown(pairs: Sequence[PairRow]) -> str:

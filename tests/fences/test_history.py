@@ -13,7 +13,7 @@ from refimpl.lessons.history.recorded import races, recorded
 from refimpl.lessons.history.runner import Ran, Runner
 from refimpl.lessons.history.subject import Subject, subject_of
 
-ORDERS, MASKED_ORDERS, MOST_ORDERS = 20, 10, 60
+ORDERS, MASKED_ORDERS, MOST_ORDERS = 20, 6, 60
 """Orders in which what is right must be right; in which a mask must hold; and among which what is wrong must show."""
 PLAN = Plan("sim", "tiny", runs=ORDERS)
 

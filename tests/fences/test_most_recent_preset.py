@@ -9,7 +9,7 @@ from refimpl.fences import Expect, preset
 from refimpl.lessons.history.recorded import recorded
 from refimpl.lessons.history.subject import subject_of
 from refimpl.lessons.timelines.proofs import fences_by_name, without_each
-from refimpl.order import Race, check, drop
+from refimpl.order import Fence, Race, check, drop
 from refimpl.program import Program, Verdict
 
 MOST_RECENT = ("latest", "latest-plan", "35748")
@@ -78,5 +78,5 @@ def test_where_kv_comes_from_elsewhere_the_host_asks_for_the_forward_too_that_ma
     )
 
 
-def named(name: str, fence: str) -> tuple[object, ...]:
+def named(name: str, fence: str) -> tuple[Fence, ...]:
     return fences_by_name(program(name))[fence]

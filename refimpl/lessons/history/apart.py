@@ -22,6 +22,7 @@ import torch
 from refimpl.lessons.history.tasks import END, READY, Row, Task
 from refimpl.lessons.sources import ROOT
 
+COMMAND = (sys.executable, "-m", "refimpl.lessons.history.served")
 PATIENCE_S = 240
 """The longest that a row is waited for: on a GPU the first one compiles kernels."""
 MOST_DEATHS = 8
@@ -122,5 +123,4 @@ def _started(said: IO[str], gpu: dict[str, str]) -> subprocess.Popen[str]:
     paths = [str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
     env = {**os.environ, "PYTHONPATH": os.pathsep.join(paths), "OMP_NUM_THREADS": "1", **gpu}
     pipe = subprocess.PIPE
-    command = [sys.executable, "-m", "refimpl.lessons.history.served"]
-    return subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=said, text=True, env=env)
+    return subprocess.Popen(COMMAND, stdin=pipe, stdout=pipe, stderr=said, text=True, env=env)

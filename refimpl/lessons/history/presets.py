@@ -11,6 +11,7 @@ from refimpl.fences import DraftDone, Expect, Preset, history, preset
 from refimpl.lessons.history.apart import Apart
 from refimpl.lessons.history.hands import done_apart
 from refimpl.lessons.history.outcome import Gathered, Outcome
+from refimpl.lessons.history.subject import check_models
 from refimpl.lessons.history.tasks import Do, Task
 from refimpl.lessons.lossless.setups import TINY_MODELS
 from refimpl.lessons.provenance import Machine
@@ -37,7 +38,7 @@ class Plan:
         workers: processes side by side.
 
     Raises:
-        UserError: no run, or no worker.
+        UserError: unknown models, no run, or no worker.
     """
 
     device: str
@@ -46,6 +47,7 @@ class Plan:
     workers: int = 2
 
     def __post_init__(self) -> None:
+        check_models(self.models)
         for name in ("runs", "workers"):
             if getattr(self, name) < 1:
                 raise UserError(f"{name} {getattr(self, name)}: give a whole number from 1")

@@ -16,12 +16,15 @@ from refimpl.lessons.bench_engine.origin import Origin
 from refimpl.lessons.history.outcome import Outcome
 from refimpl.lessons.history.presets import Plan, run_presets
 from refimpl.lessons.lossless.setups import TINY_MODELS
+from refimpl.lessons.timelines.naming import base
 from refimpl.program.errors import UserError
 
 RUNS = {"sim": 12, "cuda": 40}
 """By device: orders of an adversary, or runs with stalled streams. Most masked races show in every second one."""
 MOST_WORKERS = 4
 """Processes of a chapter: each drives an engine of its own."""
+MOST_KINDS = 3
+"""Hazards that a row names."""
 CAMPAIGNS = {"history_sim": "orders of the simulated device's adversary", "history_h200": "runs with stalled streams"}
 """Result files of all presets, by what a run of them is."""
 
@@ -117,7 +120,7 @@ def _preset(name: str) -> Preset:
 
 def _cells(one: Preset) -> tuple[str, ...]:
     because = f"{one.why} (our inference)" if one.inference else one.why
-    return f"`{one.name}`", one.date, _whose(one), one.barrier, one.event, str(one.expect), because
+    return f"`{one.name}`, {one.worker}", one.date, _whose(one), one.barrier, one.event, str(one.expect), because
 
 
 def _whose(one: Preset) -> str:
@@ -145,12 +148,19 @@ def _found(one: Outcome) -> dict[str, object]:
         "wrong": f"{len(one.wrong)} of {one.runs}",
         "with dropped": f"{len(one.unmasked_wrong)} of {one.runs}",
         "accepts": f"{_number(one.accept_len)} ({_number(one.control_accept_len)})",
-        "races": ", ".join(f"{race.kind} on {race.buffer}" for race in one.races) or "none",
+        "races": _races(one),
         "held before": "" if cost is None else f"{cost.before_us:.0f}",
         "after": "" if cost is None else f"{cost.after_us:.0f}",
         "step": "" if cost is None else f"{cost.step_us:.0f}",
         "as expected": "yes" if one.agrees else "NO",
     }
+
+
+def _races(one: Outcome) -> str:
+    """Each kind on each buffer once, whatever its number; a few of them."""
+    kinds = list(dict.fromkeys(f"{race.kind} on {base(race.buffer)}" for race in one.races))
+    more = len(kinds) - MOST_KINDS
+    return ", ".join(kinds[:MOST_KINDS] + ([f"{more} more"] if more > 0 else [])) or "none"
 
 
 def _number(accept_len: float | None) -> str:

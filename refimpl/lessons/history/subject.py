@@ -24,6 +24,16 @@ from refimpl.program.errors import UserError
 MODELS = (TINY_MODELS, "nano", "small")
 
 
+def check_models(models: str) -> None:
+    """Refuses models that do not exist.
+
+    Raises:
+        UserError: the sentence names those that do.
+    """
+    if models not in MODELS:
+        raise UserError(f"unknown models {models!r}: use one of {', '.join(MODELS)}")
+
+
 @dataclass(frozen=True)
 class Subject:
     """An engine to build.
@@ -50,8 +60,7 @@ class Subject:
     device: str = "sim"
 
     def __post_init__(self) -> None:
-        if self.models not in MODELS:
-            raise UserError(f"unknown models {self.models!r}: use one of {', '.join(MODELS)}")
+        check_models(self.models)
 
     @property
     def size(self) -> Size:

@@ -38,3 +38,16 @@ stale_without_a_fence = Question(
     answer="all but the first",
     why="The forward takes milliseconds and writes at its end; the read is queued microseconds after its launch.",
 )
+
+where_it_loses_more = Question(
+    name="where_it_loses_more",
+    text="EAGLE records `verify_done` behind the verify, and drafts on behind it; DFLASH records it at the end of its "
+    "step. In which engine does `synchronize` lose the larger part of what overlapping gains?",
+    options={
+        "EAGLE": "Its GPU still works while the host, let go, builds the next batch.",
+        "DFLASH": "When the host is let go, its GPU has nothing left to do.",
+        "the same in both": "It is one line in both, but it stands at different places of the step.",
+    },
+    answer="DFLASH",
+    why="A host that is let go early has the rest of the step to catch up.",
+)

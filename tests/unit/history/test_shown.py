@@ -50,6 +50,12 @@ def test_runs_are_counted_beside_the_races_and_the_time_of_a_step() -> None:
     assert row == "before-29556 racy-masked 0 of 2 1 of 2 2.00 (2.00) WAR on req_to_token 79 1 343 yes"
 
 
+def test_a_row_names_few_hazards_and_none_twice() -> None:
+    buffers = ("seq_lens of turn 1", "seq_lens of turn 2", "results 0", "req_to_token", "full_to_swa")
+    many = replace(OUTCOME, races=tuple(Found("RAW", buffer, 1, "…") for buffer in buffers))
+    assert "RAW on seq_lens, RAW on results, RAW on req_to_token, 1 more " in found([many])
+
+
 def test_what_no_run_reached_is_left_blank() -> None:
     assert "unknown" in found([replace(OUTCOME, ran=(replace(RAN, fault="x", verifies=0),), cost=None)])
 

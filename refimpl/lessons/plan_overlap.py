@@ -1,0 +1,238 @@
+"""When the parts of an EAGLE step run: the loads of its graphs and the graphs, by events around each of them.
+
+So a step tells by itself whether the plan stream loads the verify beside the draft, and for how long.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from functools import wraps
+from statistics import median
+from typing import Any
+from unittest.mock import patch
+
+from refimpl import device as devices
+from refimpl.commands.tables import text as table
+from refimpl.engine.scheduler import Scheduler
+from refimpl.lessons.bench_engine.drive import run_to_end
+from refimpl.lessons.bench_engine.workload import Workload
+from refimpl.lessons.history_timing.cases import EAGLE, EAGLE_LATEST, PLANS, Case
+from refimpl.lessons.history_timing.engines import Engines, load, loop_of
+from refimpl.lessons.history_timing.live import SHARES, WEIGHTS
+from refimpl.lessons.history_timing.measure import SKIP, new_tokens
+from refimpl.lessons.history_timing.plan import MODELS
+from refimpl.view.plot import Picture
+
+PRESETS = (EAGLE_LATEST, *PLANS)
+"""Without a plan stream, with the same fence in two spellings, and with the early event."""
+FORWARD, PLAN = "forward", "plan"
+INK, LOAD = "#1c2127", "load"
+COLORS = {FORWARD: "#0072B2", PLAN: "#009E73"}
+HALF = 0.4
+
+
+@dataclass(frozen=True)
+class Part:
+    """One part of a steady step, in medians, counted from where the draft's load begins.
+
+    Args:
+        preset: whose step.
+        name: ``"load draft"``, ``"draft"`` and so on.
+        stream: ``"forward"`` or ``"plan"``.
+        begin_us, end_us: by the stream's events.
+    """
+
+    preset: str
+    name: str
+    stream: str
+    begin_us: float
+    end_us: float
+
+    @property
+    def us(self) -> float:
+        """How long it takes."""
+        return self.end_us - self.begin_us
+
+
+@dataclass
+class _Marks:
+    """Events around the parts of the steps of a run, in the order in which the host issued them."""
+
+    device: str
+    plan_stream: Any
+    taken: list[tuple[str, str, Any, Any]] = field(default_factory=list)
+
+    def around(self, name: str, call: Callable[..., Any]) -> Callable[..., Any]:
+        dev = devices.get(self.device)
+
+        @wraps(call)
+        def marked(*args: Any, **options: Any) -> Any:
+            stream = PLAN if dev.current_stream() == self.plan_stream else FORWARD
+            begin, end = dev.Event(enable_timing=True), dev.Event(enable_timing=True)
+            begin.record()
+            found = call(*args, **options)
+            end.record()
+            self.taken.append((name, stream, begin, end))
+            return found
+
+        return marked
+
+    def steps(self) -> Iterator[list[tuple[str, str, float, float]]]:
+        """The parts of each step, in microseconds behind its own begin. The device is idle."""
+        for step in self._stepwise():
+            first = step[0][2]
+            yield [
+                (name, stream, 1000 * first.elapsed_time(begin), 1000 * first.elapsed_time(end))
+                for name, stream, begin, end in step
+            ]
+
+    def _stepwise(self) -> Iterator[list[tuple[str, str, Any, Any]]]:
+        begins = [at for at, (name, *_) in enumerate(self.taken) if name == f"{LOAD} draft"]
+        for at, until in zip(begins, [*begins[1:], len(self.taken)], strict=True):
+            yield self.taken[at:until]
+
+
+def placed(presets: Sequence[str] = PRESETS, device: str | None = None) -> list[Part]:
+    """The parts of a steady step of EAGLE engines, with the weights that a chapter measures with.
+
+    Args:
+        presets: rows of the history.
+        device: ``"cuda"`` or ``"sim"``; None: the best one.
+
+    Order:
+        The host blocks until the device is idle. Marks slow its calls: the loop beside them is not to be timed.
+    """
+    chosen = device or devices.best()
+    share, amounts = SHARES[chosen], MODELS[chosen][WEIGHTS[chosen]]
+    tokens = [new_tokens(share.steps, loop_of(Case(preset, EAGLE))) for preset in presets]
+    engines = Engines(
+        load(WEIGHTS[chosen], chosen, (EAGLE,)), (share.batch,), amounts.prompt_tokens + max(tokens, default=0)
+    )
+    try:
+        return [
+            part
+            for preset, new in zip(presets, tokens, strict=True)
+            for part in _of(engines, Case(preset, EAGLE), Workload(share.batch, amounts.prompt_tokens, new))
+        ]
+    finally:
+        engines.close()
+
+
+def beside_us(parts: Sequence[Part], preset: str) -> float:
+    """How long a preset loads the verify while its draft runs."""
+    return _beside_us(_named(parts, preset, f"{LOAD} verify"), [_named(parts, preset, "draft")])
+
+
+def ends_us(parts: Sequence[Part], preset: str) -> float:
+    """When the draft extend ends, the last part of a step."""
+    return _named(parts, preset, "draft_extend").end_us
+
+
+def text(parts: Sequence[Part]) -> str:
+    """For each preset, in microseconds: its graphs, the loads behind the draft's own, and what of these lies beside."""
+    return table([_row(parts, preset) for preset in dict.fromkeys(part.preset for part in parts)])
+
+
+def bound(parts: Sequence[Part], preset: str = EAGLE_LATEST) -> str:
+    """What a plan stream can hide at most, in a sentence: the loads of verify and draft extend, as they are without it.
+
+    Args:
+        parts: as :func:`placed` gives them.
+        preset: without a plan stream.
+    """
+    loads = sum(_named(parts, preset, f"{LOAD} {name}").us for name in ("verify", "draft_extend"))
+    whole = ends_us(parts, preset)
+    return (
+        f"Of the {whole:.0f} µs of a step on the forward stream the two loads take {loads:.0f}: with all of that "
+        f"beside other work it takes {whole - loads:.0f}, {loads / whole:.1%} less."
+    )
+
+
+def picture(parts: Sequence[Part], device: str) -> Picture:
+    """A step of each preset as it ran, forward above plan.
+
+    Args:
+        parts: as :func:`placed` gives them.
+        device: in words, for the title.
+    """
+    import matplotlib.pyplot as plt
+
+    presets = list(dict.fromkeys(part.preset for part in parts))
+    figure, axes = plt.subplots(figsize=(7.2, 0.8 + 0.75 * len(presets)), layout="constrained")
+    for at, preset in enumerate(presets):
+        for part in (one for one in parts if one.preset == preset):
+            loads = part.name.startswith(LOAD)
+            lower = at if part.stream == PLAN else at - HALF
+            axes.broken_barh(
+                [(part.begin_us, part.us)],
+                (lower, HALF - 0.06),
+                facecolors="white" if loads else COLORS[part.stream],
+                edgecolor=COLORS[part.stream],
+                hatch="////" if loads else "",
+            )
+            if not loads:
+                axes.text(part.begin_us + 3, lower + 0.17, part.name, color="white", fontsize=8, va="center")
+    axes.set_yticks(range(len(presets)), presets, fontsize=8)
+    axes.invert_yaxis()
+    axes.set_xlabel("µs behind the begin of the draft's load; forward above, plan below; loads are hatched")
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.set_title(f"The parts of a step: {device}", fontsize=10, loc="left")
+    plt.close(figure)
+    told = (
+        f"{preset} loads the verify beside its draft for {beside_us(parts, preset):.0f} of them" for preset in presets
+    )
+    return Picture(figure, f"The parts of an EAGLE step on {device}, in microseconds. {'; '.join(told)}.")
+
+
+def _of(engines: Engines, case: Case, work: Workload) -> list[Part]:
+    scheduler = engines.scheduler(case)
+    _run(engines, scheduler, case, work)
+    with _marked(scheduler) as marks:
+        _run(engines, scheduler, case, work)
+    # The last step runs for requests that have ended.
+    steps = list(marks.steps())[SKIP:-1]
+    return [
+        Part(case.preset, name, stream, median(step[at][2] for step in steps), median(step[at][3] for step in steps))
+        for at, (name, stream, _, _) in enumerate(steps[0])
+    ]
+
+
+def _run(engines: Engines, scheduler: Scheduler, case: Case, work: Workload) -> None:
+    run_to_end(scheduler, engines.subject.requests(work), loop_of(case))
+    devices.get(scheduler.device).synchronize()
+
+
+@contextmanager
+def _marked(scheduler: Scheduler) -> Iterator[_Marks]:
+    marks = _Marks(scheduler.device, scheduler.streams.plan_stream)
+    with ExitStack() as stack:
+        for runner in scheduler.worker.runners():
+            for method, name in (("load_batch", f"{LOAD} {runner.name}"), ("replay", runner.name)):
+                stack.enter_context(patch.object(runner, method, marks.around(name, getattr(runner, method))))
+        yield marks
+
+
+def _named(parts: Iterable[Part], preset: str, name: str) -> Part:
+    return next(part for part in parts if (part.preset, part.name) == (preset, name))
+
+
+def _row(parts: Sequence[Part], preset: str) -> dict[str, object]:
+    draft, verify, load, extend = (
+        _named(parts, preset, name) for name in ("draft", "verify", f"{LOAD} verify", f"{LOAD} draft_extend")
+    )
+    cells = {
+        "draft": draft.us,
+        "verify": verify.us,
+        "load verify": load.us,
+        "beside the draft": beside_us(parts, preset),
+        "load draft_extend": extend.us,
+        "beside draft or verify": _beside_us(extend, [draft, verify]),
+        "the step ends at": ends_us(parts, preset),
+    }
+    return {"preset": preset, **{name: f"{us:.0f}" for name, us in cells.items()}}
+
+
+def _beside_us(one: Part, others: Iterable[Part]) -> float:
+    return sum(max(0.0, min(one.end_us, other.end_us) - max(one.begin_us, other.begin_us)) for other in others)

@@ -1,0 +1,172 @@
+"""All of the fences' history in one table: what each row was expected to be, and what the complete runs found.
+
+The runs are result files: a thousand orders of the simulated device's adversary, and runs with stalled streams on a
+GPU. A row that a file lacks is told as not measured; so is a file that is not there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from refimpl.fences import Expect, Preset, history
+from refimpl.lessons import results
+from refimpl.lessons.timelines.naming import base
+
+SIM, GPU = "history_sim", "history_h200"
+RACY = "racy, no harm seen"
+"""What is found where the checker sees a race and no run shows it."""
+NOT_MEASURED = "not measured"
+COMMANDS = {
+    SIM: f"python -m refimpl history --device sim --runs 1000 --save {SIM}",
+    GPU: f"python -m refimpl history --device cuda --runs 200 --save {GPU}",
+}
+PULL = "https://github.com/sgl-project/sglang/pull"
+MOST_RACES = 3
+
+Row = Mapping[str, Any]
+
+
+def moments() -> tuple[Preset, ...]:
+    """Rows of the history that upstream ran, or could be run with by a switch of its own; by date."""
+    return tuple(one for one in history() if not one.experiment)
+
+
+def experiments() -> tuple[Preset, ...]:
+    """The rows beside them, which upstream never ran so by default; by date."""
+    return tuple(one for one in history() if one.experiment)
+
+
+def saved(name: str, folder: Path = results.FOLDER) -> dict[str, Row]:
+    """The rows of a complete run by preset; empty where it was not made.
+
+    Args:
+        name: of the result, `SIM` or `GPU`.
+        folder: of the results.
+
+    Raises:
+        UserError: a result that is damaged.
+    """
+    if not results.file_of(name, folder).is_file():
+        return {}
+    return {row["preset"]: row for row in results.load(name, folder).data["rows"]}
+
+
+def found(row: Row) -> str:
+    """What a run found a row to be, in the words of the table; `RACY` where neither tokens nor acceptance tell."""
+    if row["wrong_runs"] or row["accepts_less_runs"]:
+        return Expect.RACY_HARMFUL
+    if not row["races"]:
+        return Expect.RACY_HARMFUL if row["unmasked_wrong_runs"] else Expect.RIGHT
+    return Expect.RACY_MASKED if row["unmasked_wrong_runs"] else RACY
+
+
+def table(presets: Sequence[Preset], folder: Path = results.FOLDER) -> str:
+    """Rows as a Markdown table: expected, found in the complete runs, accept length, races.
+
+    Args:
+        presets: in the order of the rows.
+        folder: of the results.
+    """
+    runs = {name: saved(name, folder) for name in (SIM, GPU)}
+    head = ("date", "preset", "whose", "draft", "expected", "on sim", "on the GPU", "accepts", "races")
+    lines = [head, ("---",) * len(head)]
+    lines += [_cells(one, runs[SIM].get(one.name), runs[GPU].get(one.name)) for one in presets]
+    body = "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
+    return "\n\n".join([body, LEGEND, *(provenance(name, folder) for name in (SIM, GPU))])
+
+
+LEGEND = (
+    "On sim, on the GPU: what was found, runs with a wrong token, and behind the stroke those with a wrong token if "
+    "dropped ones count. Accepts: tokens that a decode step emits, on sim; lower in: of the first runs, those with a "
+    "clearly lower accept length than the control has with the same requests. Bold: not as expected."
+)
+
+
+def provenance(name: str, folder: Path = results.FOLDER) -> str:
+    """Where a complete run was made, in a line; or that it was not."""
+    if not saved(name, folder):
+        return f"*Not measured in this version: `{COMMANDS[name]}` writes the figures that belong here.*"
+    result = results.load(name, folder)
+    missing = [one.name for one in history() if one.name not in saved(name, folder)]
+    lacks = f" It lacks {len(missing)} of {len(history())} rows: {', '.join(missing)}." if missing else ""
+    driver = f"driver {result.driver}, " if result.driver else ""
+    where = f"{result.device} ({driver}torch {result.torch}), {result.date}"
+    return (
+        f"*{where}; {result.data['runs']} runs a row with {result.data['models']} weights: `{result.command}`.{lacks}*"
+    )
+
+
+def differing(folder: Path = results.FOLDER) -> dict[str, tuple[str, ...]]:
+    """By complete run, the rows that are not as the table expects; a run that was not made has none."""
+    return {
+        name: tuple(preset for preset, row in saved(name, folder).items() if not row["agrees"]) for name in (SIM, GPU)
+    }
+
+
+def tally(presets: Sequence[Preset]) -> str:
+    """How many rows are expected to be right, masked and harmful, in a sentence."""
+    counts = {kind: sum(one.expect is kind for one in presets) for kind in Expect}
+    return f"Of {len(presets)}: " + ", ".join(f"{number} {kind}" for kind, number in counts.items()) + "."
+
+
+def quiet(folder: Path = results.FOLDER) -> list[dict[str, object]]:
+    """Rows for a terminal: those in which the checker sees a race and no run of the complete ones a wrong token.
+
+    Args:
+        folder: of the results.
+    """
+    return [
+        {
+            "preset": name,
+            "wrong text": f"{row['wrong_runs']} of {row['runs']}",
+            "accepts": f"{row['accept_len']:.2f}",
+            "dropped tokens too": f"{row['unmasked_wrong_runs']} of {row['runs']}",
+            "races": _races(row),
+        }
+        for name, row in saved(SIM, folder).items()
+        if row["races"] and not row["wrong_runs"]
+    ]
+
+
+def corrections() -> str:
+    """What building the engine corrected in the table, a list entry a row, as Markdown."""
+    rows = [f"- `{one.name}`: {one.corrected.rstrip('.')}." for one in history() if one.corrected]
+    return "\n".join(rows) or "Nothing was corrected."
+
+
+def _cells(one: Preset, sim: Row | None, gpu: Row | None) -> tuple[str, ...]:
+    whose = "" if one.pr is None else f"[{one.pr}]({PULL}/{one.pr})"
+    expected = f"{one.expect} (our inference)" if one.inference else str(one.expect)
+    seen = tuple(_seen(row, one) for row in (sim, gpu))
+    return one.date, f"`{one.name}`", whose, one.worker, expected, *seen, _accepts(sim), _races(sim)
+
+
+def _seen(row: Row | None, one: Preset) -> str:
+    if row is None:
+        return NOT_MEASURED
+    kind = found(row)
+    words = f"{kind}: {row['wrong_runs']} / {row['unmasked_wrong_runs']} of {row['runs']}"
+    words += f", {row['faults']} faults" if row["faults"] else ""
+    return words if row["agrees"] else f"**{words}**"
+
+
+def _accepts(row: Row | None) -> str:
+    if row is None or row["accept_len"] is None:
+        return "–"
+    lower = f", lower in {row['accepts_less_runs']}" if row["accepts_less_runs"] else ""
+    return f"{row['accept_len']:.2f}{lower}"
+
+
+def _races(row: Row | None) -> str:
+    if row is None:
+        return "–"
+    names = tuple(dict.fromkeys(_named(row["races"])))
+    more = f" and {len(names) - MOST_RACES} more" if len(names) > MOST_RACES else ""
+    return ", ".join(names[:MOST_RACES]) + more or "none"
+
+
+def _named(races: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    for race in races:
+        yield f"{race['kind']} on {base(race['buffer'].partition(' of turn')[0])}"
