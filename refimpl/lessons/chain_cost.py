@@ -52,7 +52,7 @@ def pairs_picture(pairs: Sequence[PairRow], device: str) -> Picture:
         device: in words, for the title.
     """
     plt = _pyplot()
-    figure, axes = plt.subplots(figsize=(7.2, 1.3 + 0.3 * len(pairs)), layout="constrained")
+    figure, axes = plt.subplots(figsize=(7.2, 1.7 + 0.3 * len(pairs)), layout="constrained")
     axes.axvline(1.0, color=INK, lw=0.8)
     for again, look in LOOKS.items():
         mine = [(at, row) for at, row in enumerate(pairs) if row.again is again]
@@ -64,9 +64,9 @@ def pairs_picture(pairs: Sequence[PairRow], device: str) -> Picture:
     axes.invert_yaxis()
     axes.margins(y=0.2)
     axes.set_xlabel("step over step, round by round: median, p10 to p90")
-    axes.set_title(f"What the chain costs in steady state: {device}", fontsize=10, loc="left")
+    figure.suptitle(f"What the chain costs in steady state: {device}", fontsize=10, x=0.01, ha="left")
     axes.spines[["top", "right"]].set_visible(False)
-    axes.legend(frameon=False, fontsize=8, loc="upper left", bbox_to_anchor=(1, 1))
+    figure.legend(*axes.get_legend_handles_labels(), loc="outside lower center", ncols=2, frameon=False, fontsize=9)
     plt.close(figure)
     told = "; ".join(f"{_case(row)}, {_label(row)}: {_ratio(row)}" for row in pairs)
     return Picture(figure, f"Step time over that of a plain record on {device}. {told}.")

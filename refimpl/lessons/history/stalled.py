@@ -50,7 +50,7 @@ def _places(scheduler: Scheduler) -> Iterator[tuple[Any, str]]:
         yield runner, "load_batch"
         yield from ((captured.graph, "replay") for captured in runner._captured.values())
     yield scheduler.worker, "forward_extend"
-    yield scheduler, "_publish"
+    yield scheduler.lengths, "publish"
     yield scheduler.future_map, "stash"
 
 
