@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from refimpl.lessons.history.outcome import Outcome
 
 AGREES, DIFFERS = 0, 1
-RUNS = {"sim": 20, "cuda": 60}
+RUNS = {"sim": 16, "cuda": 60}
 """By device; a minute or less, on two cores or on a GPU."""
 MODELS = {"sim": "nano", "cuda": "small"}
 
@@ -21,7 +21,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare which preset, where, how often, and the form of the answer."""
     parser.add_argument("--preset", required=True, metavar="NAME", help="`python -m refimpl presets --all` lists them")
     parser.add_argument("--device", choices=["sim", "cuda"], help="default: the best one here")
-    parser.add_argument("--runs", type=int, metavar="N", help="orders on sim, stalled runs on cuda (default: 20, 60)")
+    parser.add_argument("--runs", type=int, metavar="N", help="orders on sim, stalled runs on cuda (default: 16, 60)")
     parser.add_argument(
         "--models", help="tiny (made here), nano or small (trained; default: nano on sim, small on cuda)"
     )
@@ -83,7 +83,9 @@ def _lines(outcome: "Outcome") -> list[str]:
         f"accept length  {_shown(outcome.accept_len)}, of the control {_shown(outcome.control_accept_len)}",
         f"races          {_races(outcome)}",
     ]
-    if outcome.cost is not None:
+    if outcome.cost is None:
+        lines.append("step           unknown: the run that was timed ended in a fault")
+    else:
         cost = outcome.cost
         blocked = f"{cost.before_us:.1f} us a step before the launch, {cost.after_us:.1f} us after it"
         lines += [f"host blocked   {blocked}", f"step           {cost.step_us:.1f} us, GPU idle {cost.gpu_idle:.0%}"]

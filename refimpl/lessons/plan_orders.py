@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from refimpl.order import build
+from refimpl.order import EdgeKind, build, explain
 from refimpl.order.flags import ancestors
-from refimpl.program import HostRead, HostWork, Launch, Op, Program, label
+from refimpl.program import HostRead, HostWork, Launch, Op, Program, UserError, label
 
 Pair = tuple[str, str]
 """Two pieces of work by their names: the first comes before the second in every order."""
@@ -42,6 +42,27 @@ def freed(tight: Program, loose: Program) -> list[Pair]:
     apart = (pair for pair in ordered(tight) - ordered(loose) if set(pair) <= both)
     # A pair within what was one lane is no news of a fence.
     return sorted(pair for pair in apart if lanes[pair[0]] != lanes[pair[1]])
+
+
+def path(program: Program, first: str, second: str) -> str:
+    """The edges from one piece of work to another, a line each; those within a lane are left out.
+
+    It says nothing of races elsewhere, as a proof would.
+
+    Raises:
+        UserError: no such work, or nothing puts the two in order.
+    """
+    at = {name: index for index, name in _names(program.ops).items()}
+    for name in (first, second):
+        if name not in at:
+            raise UserError(f"{program.id} has no work {name!r}")
+    found = explain(program, at[first], at[second])
+    if not found.ordered or found.second != at[second]:
+        raise UserError(f"{program.id}: nothing puts {second!r} behind {first!r}")
+    edges = [link.words for link in found.path if link.kind not in (EdgeKind.FIFO, EdgeKind.HOST)]
+    return "\n".join(
+        [f"{second} comes behind {first}:", *(f"  {number}. {edge}" for number, edge in enumerate(edges, 1))]
+    )
 
 
 def _names(ops: Sequence[Op]) -> dict[int, str]:

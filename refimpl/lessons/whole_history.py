@@ -121,7 +121,7 @@ def quiet(folder: Path = results.FOLDER) -> list[dict[str, object]]:
         {
             "preset": name,
             "wrong text": f"{row['wrong_runs']} of {row['runs']}",
-            "accepts": f"{row['accept_len']:.2f}",
+            "accepts": _accepts(row),
             "dropped tokens too": f"{row['unmasked_wrong_runs']} of {row['runs']}",
             "races": _races(row),
         }

@@ -58,7 +58,7 @@ def _refuse_other(program: Program, read: int, said: object, truth: set[int]) ->
 what_is_sure = Exercise(
     name="what_is_sure",
     task="""One event, `publish_ready`, is recorded on two streams. Say for each of the three reads (ops 5, 9 and 16)
-    which of the writes before it come first in *every* order: a set of op indices, of 0, 2, 6, 10 and 12.""",
+    which of the writes before it come first in every order: a set of op indices, of 0, 2, 6, 10 and 12.""",
     stub=my_found,
     checker=_check_found,
     nudge="""At each record, note the stream and how far it has come; forget the note before. A wait carries the note
@@ -198,7 +198,7 @@ def _check_row(answer: Any) -> Verdict:
 
 another_row = Exercise(
     name="another_row",
-    task="""A row for the table of nine. This worker stashes *first*, then records `read_done`, and publishes last;
+    task="""A row for the table of nine. This worker stashes first, then records `read_done`, and publishes last;
     schedule waits for `read_done` before it seeds. Listed is the program without a fix. Say for each fix which races it
     leaves, such as `"WAW output_tokens_buf"`.""",
     stub=my_row,

@@ -21,7 +21,7 @@ CONTROL_RUNS = 20
 """Of the control, at most: its accept length does not depend on the order."""
 TRAINED = "nano"
 A_SHARE = 64
-"""Runs on `sim` that are dealt out together."""
+"""Runs on `sim` that are dealt out together, at most."""
 
 Progress = Callable[[int, int], None]
 """Called with the runs done, and with those there are to do."""
@@ -68,9 +68,15 @@ class Plan:
         yield Task(Do.RACES, preset.name, models, "sim")
         yield Task(Do.COST, *where)
         yield Task(Do.CONTROL, *where, tuple(range(min(self.runs, CONTROL_RUNS))))
-        share = A_SHARE if self.device == "sim" else self.runs
+        share = self._share()
         for begin in range(0, self.runs, share):
             yield Task(Do.RUNS, *where, tuple(range(begin, min(begin + share, self.runs))))
+
+    def _share(self) -> int:
+        """Runs of a task: of a GPU all, since an engine takes long to build there; else few runs are shared evenly."""
+        if self.device != "sim":
+            return self.runs
+        return A_SHARE if self.runs > A_SHARE else -(-self.runs // self.workers)
 
 
 def machine_of(plan: Plan) -> Machine:

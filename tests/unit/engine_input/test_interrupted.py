@@ -15,6 +15,7 @@ import torch
 
 from refimpl.engine import Engine, FinishReason
 from refimpl.engine.interrupts import HeldCtrlC
+from refimpl.fences import WarBarrier
 from refimpl.lessons.lossless.play import check_idle_blocking
 
 PROMPTS = [[5, 6, 7], [9, 8], [1, 2, 3, 4]]
@@ -73,7 +74,7 @@ def test_an_error_within_a_turn_ends_all_requests_and_frees_everything(
 def test_ctrl_c_within_a_turn_waits_for_its_end(
     engine: Engine, wanted: list[list[int]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    turns: list[str] = []
+    turns: list[WarBarrier] = []
     scheduler = engine.scheduler
     run_batch, barrier = scheduler.run_batch, scheduler._apply_war_barrier
 
@@ -82,10 +83,10 @@ def test_ctrl_c_within_a_turn_waits_for_its_end(
         return run_batch(batch)
 
     monkeypatch.setattr(scheduler, "run_batch", pressed)
-    monkeypatch.setattr(scheduler, "_apply_war_barrier", lambda: turns.append("whole") or barrier())
+    monkeypatch.setattr(scheduler, "_apply_war_barrier", lambda place: turns.append(place) or barrier(place))
     with pytest.raises(KeyboardInterrupt):
         next(engine.stream(PROMPTS, **PARAMS))
-    assert turns[0] == "whole"
+    assert turns[:2] == [WarBarrier.LOOP_TOP, WarBarrier.AFTER_RUN_BATCH]
     monkeypatch.undo()
     check_idle_blocking(scheduler)
     assert tokens(engine) == wanted

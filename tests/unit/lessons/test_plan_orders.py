@@ -1,7 +1,19 @@
 """What two programs put in order, compared pair by pair."""
 
-from refimpl.lessons.plan_orders import freed, ordered
-from refimpl.program import Buffer, EventRecord, Launch, Op, Program, Stream, StreamWaitEvent, StreamWaitStream
+import pytest
+
+from refimpl.lessons.plan_orders import freed, ordered, path
+from refimpl.program import (
+    Buffer,
+    EventRecord,
+    Launch,
+    Op,
+    Program,
+    Stream,
+    StreamWaitEvent,
+    StreamWaitStream,
+    UserError,
+)
 
 DRAFT, PLAN = Launch(stream="forward", name="draft"), Launch(stream="plan", name="load")
 RECORD, WAIT = EventRecord(event="e", stream="forward"), StreamWaitEvent(event="e", stream="plan")
@@ -35,3 +47,21 @@ def test_work_of_one_name_is_counted() -> None:
 
 def test_work_that_one_program_has_alone_is_no_pair_that_was_freed() -> None:
     assert freed(program(DRAFT, WAIT_STREAM, PLAN), program(DRAFT)) == []
+
+
+def test_a_path_names_the_edges_between_the_lanes() -> None:
+    lines = path(program(DRAFT, RECORD, WAIT, PLAN), "draft", "load").splitlines()
+    assert lines[0] == "load comes behind draft:"
+    assert len(lines) == 2
+    assert "wait(e)" in lines[1]
+
+
+@pytest.mark.parametrize(("first", "second"), [("draft", "load"), ("load", "draft"), ("draft", "verify")])
+def test_without_an_order_or_without_the_work_there_is_no_path(first: str, second: str) -> None:
+    with pytest.raises(UserError, match="nothing puts|has no work"):
+        path(program(DRAFT, PLAN), first, second)
+
+
+def test_a_path_looks_one_way() -> None:
+    with pytest.raises(UserError, match="nothing puts 'draft' behind 'load'"):
+        path(program(DRAFT, WAIT_STREAM, PLAN), "load", "draft")
