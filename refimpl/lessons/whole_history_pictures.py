@@ -61,16 +61,21 @@ def dates_picture(presets: Sequence[Preset], rows: Mapping[str, Row]) -> Picture
     return Picture(figure, f"The moments of the history by date, each with the verdict on it. {words}.")
 
 
-def held_picture(presets: Sequence[Preset], steps: Mapping[str, Step], device: str) -> Picture:
+def held_picture(presets: Sequence[Preset], steps: Mapping[str, Step], device: str) -> Picture | None:
     """A bar a moment: a steady step, and in it the host standing still before the launch and after it.
 
     Args:
         presets: by date; those without a step are left out.
         steps: by preset.
         device: in words, for the title.
+
+    Returns:
+        None where no preset has a step.
     """
     plt = _pyplot()
     there = [one for one in presets if one.name in steps]
+    if not there:
+        return None
     figure, axes = plt.subplots(figsize=(7.2, 1.3 + ROW_INCHES * len(there)), layout="constrained")
     at, mine = range(len(there)), [steps[one.name] for one in there]
     before, after = [step.before_ms for step in mine], [step.after_ms for step in mine]

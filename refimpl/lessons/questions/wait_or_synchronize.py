@@ -42,7 +42,7 @@ stale_without_a_fence = Question(
 where_it_loses_more = Question(
     name="where_it_loses_more",
     text="EAGLE records `verify_done` behind the verify, and drafts on behind it; DFLASH records it at the end of its "
-    "step. In which engine does `synchronize` lose the larger part of what overlapping gains?",
+    "step. The GPU is the slower part. In which engine does `synchronize` lose more of what overlapping gains?",
     options={
         "EAGLE": "Its GPU still works while the host, let go, builds the next batch.",
         "DFLASH": "When the host is let go, its GPU has nothing left to do.",

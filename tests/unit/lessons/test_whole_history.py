@@ -112,4 +112,6 @@ def test_pictures_say_in_words_what_they_show(tmp_path: Path) -> None:
     dates = dates_picture(presets, whole_history.saved(whole_history.SIM, tmp_path))
     assert "2026-06-28: 29556 right; 2026-07-01: 29843 racy-masked" in dates.alt
     held = held_picture(presets, *whole_history_costs.complete_steps(tmp_path))
+    assert held is not None
     assert "29843: 0.040 + 0.002 of 0.300, 25% idle" in held.alt
+    assert held_picture(presets, {}, "no device") is None
