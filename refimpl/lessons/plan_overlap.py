@@ -173,10 +173,12 @@ def picture(parts: Sequence[Part], device: str) -> Picture:
                 hatch="////" if loads else "",
             )
             if not loads:
-                axes.text(part.begin_us + 3, lower + 0.17, part.name, color="white", fontsize=8, va="center")
+                # Of "draft_extend" as much as fits into a short bar.
+                name = part.name.removeprefix("draft_")
+                axes.text(part.begin_us + 3, lower + 0.17, name, color="white", fontsize=7, va="center", clip_on=True)
     axes.set_yticks(range(len(presets)), presets, fontsize=8)
     axes.invert_yaxis()
-    axes.set_xlabel("µs behind the begin of the draft's load; forward above, plan below; loads are hatched")
+    axes.set_xlabel("µs from the begin of the draft's load; forward above, plan below; loads are hatched")
     axes.spines[["top", "right"]].set_visible(False)
     axes.set_title(f"The parts of a step: {device}", fontsize=10, loc="left")
     plt.close(figure)

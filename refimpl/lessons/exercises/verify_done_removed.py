@@ -115,8 +115,8 @@ def _refuse_held(answer: Fenced) -> None:
 place_the_barrier = Exercise(
     name="place_the_barrier",
     task="""The loop with a sliding window: behind the launch of step N the host reads the results of step N−1, and
-    `free` writes the table `full_to_swa`, which `load` reads too. Add the least that leaves no race on either table. No
-    fence of yours may hold the host. Keep the ops in their order.""",
+    `free` writes the table `full_to_swa`, which `load` reads too. Return the ops with the least fence that leaves
+    no race on either table. No fence of yours may hold the host. Keep the ops in their order.""",
     stub=my_barrier,
     checker=_check_barrier,
     nudge="""Two ops write shared tables while a forward is in flight: one before the next launch, one behind it. Which
@@ -159,8 +159,8 @@ def _check_fork(answer: Any) -> Verdict:
 reach_the_plan = Exercise(
     name="reach_the_plan",
     task="""With a plan stream, `append` runs there. The barrier holds `schedule` alone, and `schedule` waits for plan's
-    write before it goes on. Add one edge a step, so that plan writes after the last forward's reads. The host must not
-    stand still for it.""",
+    write before it goes on. Return the ops with one more edge a step, so that plan writes after the last
+    forward's reads. The host must not stand still for it.""",
     stub=my_fork,
     checker=_check_fork,
     nudge="""Whoever waits for a stream waits for what that stream has waited for.""",
