@@ -1,7 +1,8 @@
 """``DecodeCudaGraphRunner``: one kind of forward, captured once for each batch size, and replayed.
 
-Each forward is one graph. Upstream has piecewise graphs besides, with attention run eagerly between them: their reads
-lie between replays, so they declare no boundary (``UNKNOWN``), and the barrier stays coarse.
+Each forward is one graph. Upstream has graphs in pieces besides, with attention run eagerly between them. Their reads
+lie between replays, so that no event in front of the last piece says enough: such a runner has to record behind it, or
+to leave the barrier coarse (``UNKNOWN``). That is our reading; pull request 34052 names a flag that stood for it.
 
 Source: sgl-project/sglang, ``model_executor/runner/decode_cuda_graph_runner.py``.
 """

@@ -110,7 +110,8 @@ class CacheMemory:
 
         Order:
             On ``schedule_stream``. The slots go to their next owner at once: its K and V are written on
-            ``forward_stream``, behind the redundant writes of this one.
+            ``forward_stream``, behind the redundant writes of this one; whoever brings them from elsewhere waits for
+            that forward first.
         """
         n = req.kv_allocated_len
         slots = self.req_to_token_pool.req_to_token[req.row, :n]
@@ -131,7 +132,7 @@ class CacheMemory:
 
         Order:
             On ``schedule_stream``, while results are processed: the forward in flight has translated its page table
-            before the barrier.
+            before the barrier, if that stands behind ``run_batch``.
         """
         if self.window is None or not isinstance(self.allocator, SWATokenToKVPoolAllocator):
             return

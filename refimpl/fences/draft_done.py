@@ -76,11 +76,13 @@ def fork_plan(variant: DraftDone, draft_done: Any, plan_stream: Any, schedule_st
     """
     match variant:
         case DraftDone.NONE:
-            # Hazard: RAW on the drafted tokens and on this step's rows and lengths; WAR on the verify's static inputs.
+            # Hazard: RAW on all that the verify starts from, and on this step's rows and lengths; WAR on the static
+            # inputs of the draft extend, and on the verify's where the host has not waited for the last one.
             pass
         case DraftDone.REPAIRED | DraftDone.REPAIRED_EXTEND:
-            # Hazard: RAW on the drafted tokens. Rows and lengths are schedule's, and are there; the verify of the last
-            # step is over where schedule, or the host before it, has waited for its lengths.
+            # Hazard: RAW on what the verify starts from: the bonus tokens, which forward gathers in this step, and the
+            # drafted ones. Rows and lengths are schedule's, and are there; the verify of the last step is over where
+            # schedule, or the host before it, has waited for its lengths.
             plan_stream.wait_stream(schedule_stream)
         case DraftDone.WAIT_STREAM:
             # Safe because: forward drafted before its tail, and it read the verify's inputs of the last step earlier.

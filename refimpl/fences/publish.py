@@ -37,7 +37,8 @@ def wait_publish_ready(variant: Publish, publish_ready: Any, reader: Any) -> Non
             the host.
 
     Order:
-        Called on the host; it does not block. The event's capture at this call counts: the last publish issued.
+        Called on the host; it does not block. The event's capture at this call counts: the last publish issued. (On HIP
+        upstream synchronizes the host with the event instead: pull request 26672, May 2026.)
     """
     if publish_ready is None:
         return
@@ -68,7 +69,8 @@ def record_publish_ready(variant: Publish, publish_ready: Any, writer: Any, reco
             # writer has waited for that forward before.
             pass
         case Publish.CHAIN if recorded:
-            # Safe because: the capture that is dropped is part of the new one. The write itself came before.
+            # Safe because: the capture that is dropped is part of the new one.
+            # Hazard, where rows are seeded: WAW. The write itself came before this wait.
             writer.wait_event(publish_ready)
     publish_ready.record(writer)
 

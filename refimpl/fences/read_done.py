@@ -5,7 +5,8 @@ snapshot alone, the table may be overwritten while it runs, and the event belong
 is a property of the attention backend: one whose captured metadata kernel reads the live table again must say so.
 
 Source: sgl-project/sglang, ``DecodeCudaGraphRunner.execute``: pull requests 28363 and 29541 (June 2026), and 34052
-(August 2026), which has every backend declare its boundary.
+(August 2026), which has every backend declare its boundary. For EAGLE the runner of the draft extend records it,
+since June 2026 too. Multi-layer EAGLE recorded none before 36752 (August 2026), which was reverted by 38041.
 """
 
 from enum import StrEnum
@@ -53,8 +54,10 @@ def recorded_at(variant: ReadDone, declared: SharedReadBoundary) -> SharedReadBo
             # Safe because: the backend reads the tables before the boundary that it declares.
             return declared
         case ReadDone.IN_REPLAY:
+            # Safe because: the graph reads the live tables before its event node, if at all.
             return SharedReadBoundary.IN_REPLAY
         case ReadDone.POST_REPLAY:
+            # Safe because: whatever the replay reads, it has read.
             return SharedReadBoundary.POST_REPLAY
         case ReadDone.PRE_REPLAY | ReadDone.WRONG_PHASE | ReadDone.STALE_MAILBOX:
             # Hazard: WAR, where the replay reads the live tables again.

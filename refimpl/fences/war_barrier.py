@@ -5,8 +5,9 @@ The forward of step N reads rows of ``req_to_token`` on ``forward_stream``. Prep
 another table that the forward reads, ``full_to_swa``; so the barrier stands in front of it.
 
 Source: sgl-project/sglang, ``Scheduler._apply_war_barrier``: pull requests 26380 (May 2026, at the top of the loop),
-28363 (June 2026, the event), 29556 (June 2026, DFLASH too) and 31687 (July 2026, which moved it right behind
-``run_batch``).
+26646 (May 2026, on CUDA alone), 27967 (June 2026, a switch for other platforms), 28363 (June 2026, the event), 29556
+(June 2026, DFLASH too) and 31687 (July 2026, which moved it right behind ``run_batch``). Upstream's result processing
+writes more than ours: 31687 names rows of ``req_to_token`` and entries of requests that go on, which nothing masks.
 """
 
 from enum import StrEnum
@@ -21,7 +22,8 @@ class Platform(StrEnum):
 
 
 class WarBarrier(StrEnum):
-    """The variants, oldest first. ``NONE`` is the race; at ``LOOP_TOP`` the barrier comes before its reader."""
+    """The variants, oldest first. ``NONE`` is the race; at ``LOOP_TOP`` results are processed behind a forward that the
+    barrier has not seen."""
 
     NONE = "none"
     LOOP_TOP = "loop_top"
@@ -33,7 +35,8 @@ def barrier_stands(variant: WarBarrier, platform: Platform, place: WarBarrier) -
 
     Args:
         variant: what the engine runs with.
-        platform: upstream applies no barrier where it is not CUDA, unless ``SGLANG_ENABLE_WAR_BARRIER`` asks for it.
+        platform: upstream applies no barrier where it is not CUDA (pull request 26646), unless
+            ``SGLANG_ENABLE_WAR_BARRIER`` asks for it (27967).
         place: ``LOOP_TOP`` or ``AFTER_RUN_BATCH``.
     """
     # Hazard, where it stands nowhere: WAR. schedule may hand a row on while forward still reads it. At LOOP_TOP alone:

@@ -12,7 +12,7 @@ from refimpl.lessons.history_timing.cases import PARTS
 from refimpl.lessons.history_timing.rows import FenceRow
 from refimpl.lessons.history_timing.shown import COMMAND, RESULT, added
 from refimpl.lessons.history_timing.shown import saved as timed_rows
-from refimpl.lessons.whole_history import GPU, SIM, Row, provenance, saved
+from refimpl.lessons.whole_history import GPU, SIM, Row, named, provenance, saved
 
 LARGE, BATCH = "8b", 16
 """Of the timings: the weights and the batch that stand in the table."""
@@ -57,11 +57,11 @@ def table(presets: Sequence[Preset], folder: Path = results.FOLDER) -> str:
         folder: of the results.
     """
     sim, gpu, large = steps(SIM, folder), steps(GPU, folder), large_steps(folder)
-    head = ("date", "preset", "draft", "sim", "GPU, the same weights", f"GPU, {LARGE}, batch {BATCH}")
+    head = ("date", "preset", "sim", "GPU, the same weights", f"GPU, {LARGE}, batch {BATCH}")
     lines = [head, ("---",) * len(head)]
     for one in presets:
         figures = (sim.get(one.name), gpu.get(one.name), large.get((one.name, one.worker)))
-        lines.append((one.date, f"`{one.name}`", one.worker, *(f"{step or '–'}" for step in figures)))
+        lines.append((one.date, named(one), *(f"{step or '–'}" for step in figures)))
     body = "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
     return "\n\n".join([body, LEGEND, *_provenance(folder)])
 

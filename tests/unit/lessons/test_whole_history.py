@@ -13,6 +13,7 @@ from refimpl.lessons.whole_history_pictures import dates_picture, held_picture
 def row(name: str, **more: Any) -> dict[str, Any]:
     return {
         "preset": name,
+        "expect": str(preset(name).expect),
         "agrees": True,
         "runs": 1000,
         "wrong_runs": 0,
@@ -72,6 +73,15 @@ def test_a_row_that_is_not_as_expected_is_bold_and_counted(tmp_path: Path) -> No
     (line,) = [line for line in whole_history.table([preset("29556")], tmp_path).splitlines() if "`29556`" in line]
     assert "**racy-harmful: 7 / 0 of 1000**" in line
     assert whole_history.differing(tmp_path)[whole_history.GPU] == ("29556",)
+
+
+def test_a_race_that_no_run_showed_differs_and_a_wrong_token_refutes(tmp_path: Path) -> None:
+    unseen = row("29843", races=[WAR], agrees=False)
+    spoilt = row("29541", wrong_runs=1, agrees=False)
+    harmful = row("25465", races=[WAR], wrong_runs=1, agrees=False)
+    written(tmp_path, whole_history.GPU, unseen, spoilt, harmful, row("before-35748", agrees=False))
+    assert whole_history.differing(tmp_path)[whole_history.GPU] == ("29843", "29541", "25465", "before-35748")
+    assert whole_history.refuted(tmp_path)[whole_history.GPU] == ("29541", "25465")
 
 
 def test_rows_that_runs_of_the_text_do_not_show_are_listed(tmp_path: Path) -> None:
