@@ -336,6 +336,8 @@ class Scheduler:
     def capture_blocking(self, mode: SamplingMode) -> None:
         """Captures the graphs of a mode when the first request needs it; the host blocks that once."""
         if mode not in self._captured:
+            # Safe because: what forward's warm-up takes may be memory that schedule read last; the host awaits that.
+            devices.get(self.device).synchronize()
             self.worker.capture_blocking(mode)
             self._captured.add(mode)
 
