@@ -26,6 +26,8 @@ COMMANDS = {
 }
 PULL = "https://github.com/sgl-project/sglang/pull"
 MOST_RACES = 3
+MOST_NAMED = 8
+"""Rows that a run lacks: more of them are counted and not named."""
 
 Row = Mapping[str, Any]
 
@@ -93,7 +95,8 @@ def provenance(name: str, folder: Path = results.FOLDER) -> str:
         return f"*Not measured in this version: `{COMMANDS[name]}` writes the figures that belong here.*"
     result = results.load(name, folder)
     missing = [one.name for one in history() if one.name not in saved(name, folder)]
-    lacks = f" It lacks {len(missing)} of {len(history())} rows: {', '.join(missing)}." if missing else ""
+    names = f": {', '.join(missing)}" if len(missing) <= MOST_NAMED else ""
+    lacks = f" It lacks {len(missing)} of {len(history())} rows{names}." if missing else ""
     driver = f"driver {result.driver}, " if result.driver else ""
     where = f"{result.device} ({driver}torch {result.torch}), {result.date}"
     return (

@@ -29,7 +29,8 @@ class Step:
     idle: float
 
     def __str__(self) -> str:
-        return f"{self.before_ms:.3f} + {self.after_ms:.3f} of {self.step_ms:.3f}, {self.idle:.0%} idle"
+        idle = f"{self.idle:.0%} idle" if self.idle <= 1 else "idle unclear"
+        return f"{self.before_ms:.3f} + {self.after_ms:.3f} of {self.step_ms:.3f}, {idle}"
 
 
 def steps(name: str, folder: Path = results.FOLDER) -> dict[str, Step]:
@@ -68,16 +69,32 @@ def table(presets: Sequence[Preset], folder: Path = results.FOLDER) -> str:
 
 LEGEND = (
     "Milliseconds, medians of steady steps: the host standing still before the launch + after it, of a step; and the "
-    "share of it in which the forward stream has no work. A dash: not measured."
+    "share of it in which the forward stream has no work; unclear where its marks add up to more than the step. A "
+    "dash: not measured."
 )
 
 
 def complete_steps(folder: Path = results.FOLDER) -> tuple[Mapping[str, Step], str]:
-    """The steps to draw, and in words on which device: the GPU's, or the simulated device's while there are none."""
-    name = GPU if steps(GPU, folder) else SIM
-    if not steps(name, folder):
+    """The steps to draw, and in words on which device: the simulated one's, or the GPU's while there are none."""
+    for name in (SIM, GPU):
+        found = steps(name, folder)
+        if found:
+            return found, results.load(name, folder).device
+    return {}, "not measured"
+
+
+def large_complete(presets: Sequence[Preset], folder: Path = results.FOLDER) -> tuple[Mapping[str, Step], str]:
+    """The same of the large weights.
+
+    Args:
+        presets: those that were not timed are left out.
+        folder: of the results.
+    """
+    large = large_steps(folder)
+    found = {one.name: large[one.name, one.worker] for one in presets if (one.name, one.worker) in large}
+    if not found:
         return {}, "not measured"
-    return steps(name, folder), results.load(name, folder).device
+    return found, f"{LARGE}, batch {BATCH}, on {results.load(RESULT, folder).device}"
 
 
 def _step(row: Row) -> Step | None:

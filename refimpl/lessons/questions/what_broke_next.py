@@ -14,16 +14,17 @@ what_failed = Question(
     why="An argument about an order is about all who touch the buffer, named or not.",
 )
 
-what_the_chain_lost = Question(
-    name="what_the_chain_lost",
-    text="30435 was right on CUDA, by the coarse barrier beside it. Then the barrier got an event, which lets schedule "
-    "go earlier. No line of 30435 changed. What became of it?",
+what_finer_lost = Question(
+    name="what_finer_lost",
+    text="For seeds of the relay nobody had made a fence; the scheduler's barrier, made for another table, waited for "
+    "the whole forward and so for its stash. Then the barrier got an event behind the last read of that table. No line "
+    "about seeds changed. What became of them?",
     options={
-        "nothing": "It orders what its own event holds, and not what the coarse barrier ordered beside it.",
-        "it races": "What stands behind the new event was ordered by the coarse barrier alone.",
-        "it deadlocks": "Nobody waits for a thing that comes later.",
+        "nothing": "Then something else would have to come between the stash and the seed.",
+        "they race": "What stands behind the new event was ordered by the coarse barrier alone.",
+        "they deadlock": "Nobody waits for a thing that comes later.",
     },
-    answer="it races",
+    answer="they race",
     why="The stash comes behind the event, and seeds may now come before it.",
 )
 

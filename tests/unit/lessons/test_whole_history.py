@@ -60,12 +60,13 @@ def test_without_results_every_row_says_not_measured_and_the_commands_are_named(
     assert whole_history.differing(tmp_path) == {whole_history.SIM: (), whole_history.GPU: ()}
 
 
-def test_a_row_that_a_run_lacks_is_named(tmp_path: Path) -> None:
+def test_rows_that_a_run_lacks_are_counted_and_a_few_of_them_named(tmp_path: Path) -> None:
     written(tmp_path, whole_history.SIM, row("29556"))
     said = whole_history.provenance(whole_history.SIM, tmp_path)
-    assert f"It lacks {len(history()) - 1} of {len(history())} rows" in said
-    assert "35748" in said
+    assert f"It lacks {len(history()) - 1} of {len(history())} rows." in said
     assert "some device (driver 1, torch 2)" in said
+    written(tmp_path, whole_history.SIM, *(row(one.name) for one in history() if one.name != "35748"))
+    assert f"It lacks 1 of {len(history())} rows: 35748." in whole_history.provenance(whole_history.SIM, tmp_path)
 
 
 def test_a_row_that_is_not_as_expected_is_bold_and_counted(tmp_path: Path) -> None:
@@ -114,6 +115,8 @@ def test_costs_stand_by_device_and_a_dash_where_nothing_was_measured(tmp_path: P
     assert "| – | – | – |" in said[3]
     steps, device = whole_history_costs.complete_steps(tmp_path)
     assert (list(steps), device) == (["29556"], "some device")
+    assert whole_history_costs.large_complete([preset("29556")], tmp_path) == ({}, "not measured")
+    assert "idle unclear" in str(whole_history_costs.Step(0.0, 0.0, 1.0, 1.13))
 
 
 def test_pictures_say_in_words_what_they_show(tmp_path: Path) -> None:
