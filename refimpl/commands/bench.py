@@ -153,7 +153,7 @@ def _keeper(args: argparse.Namespace) -> Keep:
         return _adder(args)
     if args.save is None:
         return lambda _: None
-    results.file_of(args.save)
+    results.check_writable(args.save)
     return lambda data: _write(args.save, data, _origin(args))
 
 
@@ -177,8 +177,9 @@ def _adder(args: argparse.Namespace) -> Keep:
 def _device(args: argparse.Namespace) -> str:
     """Where the engine is measured; the device's module is loaded."""
     from refimpl import device as devices
+    from refimpl.commands import chosen
 
-    name: str = args.device or devices.best()
+    name: str = chosen.device(args.device) or devices.best()
     devices.get(name)
     return name
 
@@ -194,7 +195,11 @@ def _saved(args: argparse.Namespace) -> "Result":
 
     if args.save is None:
         raise UserError("--add: say which result it is added to, with --save NAME")
-    return results.load(args.save)
+    results.check_writable(args.save)
+    saved = results.load(args.save)
+    if f"{COMMAND} {args.what}" not in saved.command:
+        raise UserError(f"--add: result {args.save} is no report of bench {args.what}: save the run under another name")
+    return saved
 
 
 def _origin(args: argparse.Namespace) -> "Origin":

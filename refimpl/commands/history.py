@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from refimpl.lessons.history.outcome import Outcome
     from refimpl.lessons.history.presets import Plan
     from refimpl.lessons.provenance import Machine
+    from refimpl.lessons.results import Result
 
 COMMAND = "python -m refimpl history"
 AGREES, DIFFERS = 0, 1
@@ -37,7 +38,7 @@ def run(args: argparse.Namespace) -> int:
     from refimpl.lessons import results
 
     if args.save is not None:
-        results.file_of(args.save)
+        results.check_writable(args.save)
     elif args.resume:
         raise UserError("--resume: say with --save which result to go on with")
     chosen = _chosen(args.only)
@@ -59,7 +60,7 @@ def _chosen(only: str | None) -> list["Preset"]:
     if only is None:
         return list(history())
     try:
-        return [preset(name) for name in only.split(",")]
+        return [preset(name) for name in dict.fromkeys(name.strip() for name in only.split(","))]
     except KeyError as error:
         raise UserError(str(error.args[0])) from error
 
@@ -69,13 +70,15 @@ def _measured(args: argparse.Namespace, chosen: Sequence["Preset"], status: Stat
     from refimpl import device as devices
     from refimpl.commands import chosen as choice
     from refimpl.fences import history
+    from refimpl.lessons import results
     from refimpl.lessons.history.presets import Plan, machine_of, run_presets
 
     device = choice.device(args.device) or devices.best()
     plan = Plan(device, args.models, args.runs, args.workers)
     machine = machine_of(plan) if args.save is not None else None
     places = {preset.name: place for place, preset in enumerate(history())}
-    rows = _kept(args, device, plan) if args.resume else []
+    there_already = args.resume and results.file_of(args.save).is_file()
+    rows = kept(results.load(args.save), device, plan) if there_already else []
     there = {row["preset"] for row in rows}
     missing = [preset for preset in chosen if preset.name not in there]
     for outcome in run_presets(missing, plan, lambda done, of: status.draw(f"{filled(done, of)} {done} of {of} runs")):
@@ -87,19 +90,34 @@ def _measured(args: argparse.Namespace, chosen: Sequence["Preset"], status: Stat
     return rows
 
 
-def _kept(args: argparse.Namespace, device: str, plan: "Plan") -> list[dict[str, Any]]:
-    """The rows of an earlier run of the same kind, which was cut."""
-    from refimpl.lessons import results
+def kept(found: "Result", device: str, plan: "Plan") -> list[dict[str, Any]]:
+    """The rows of an earlier run of the same kind, which was cut; without those of which the table says other now.
 
-    if not results.file_of(args.save).is_file():
-        return []
-    data = results.load(args.save).data
+    Raises:
+        UserError: the result is of another command, of another kind of run, or damaged.
+    """
+    if not found.command.startswith(COMMAND):
+        raise UserError(f"--resume: {found.name} is the result of `{found.command}`: save under another name")
+    try:
+        rows = _same_kind(found, device, plan)
+        _table(rows)
+    except (KeyError, TypeError) as error:
+        raise UserError(f"--resume: {found.name} is damaged ({error!r}): save under another name") from error
+    return rows
+
+
+def _same_kind(found: "Result", device: str, plan: "Plan") -> list[dict[str, Any]]:
+    from refimpl.fences import history
+
+    data = found.data
     if (data["runs"], data["models"]) != (plan.runs, plan.models):
         raise UserError(
-            f"--resume: {args.save} has {data['runs']} runs with {data['models']} weights, not {plan.runs} with "
+            f"--resume: {found.name} has {data['runs']} runs with {data['models']} weights, not {plan.runs} with "
             f"{plan.models}: ask for the same, or save under another name"
         )
-    return [row for row in data["rows"] if row["device"] == device]
+    expected = {(one.name, str(one.expect)) for one in history()}
+    rows = {row["preset"]: row for row in data["rows"] if (row["preset"], row["expect"]) in expected}
+    return [row for row in rows.values() if row["device"] == device]
 
 
 def _said(outcome: "Outcome") -> str:

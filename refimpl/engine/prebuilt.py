@@ -139,10 +139,11 @@ class PrebuiltQueue:
                 f"{', '.join(self.agent.pools)}: prefill with the same models"
             )
         room = min(self._config.max_context, self._memory.num_slots - self._memory.reserve)
-        if prebuilt.seq_len >= room:
+        longest = prebuilt.seq_len + req.params.max_new_tokens
+        if longest > room:
             raise EngineError(
-                f"request {req.rid} has {prebuilt.seq_len} tokens, which leave no room in {room}: raise max_context or "
-                "num_slots"
+                f"request {req.rid} may grow to {longest} tokens, and there is room for {room}: ask for fewer tokens, "
+                "or raise max_context or num_slots"
             )
 
     def _drop_aborted(self) -> None:

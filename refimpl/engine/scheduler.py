@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, ExitStack
+from contextlib import AbstractContextManager, ExitStack, suppress
 from functools import partial
 from typing import Any
 
@@ -39,6 +39,9 @@ from refimpl.engine.streams import Streams
 from refimpl.engine.workers.base import Worker
 from refimpl.fences import WarBarrier, apply_war_barrier, barrier_stands, keeps_mailbox
 from refimpl.model.sampling import SamplingMode
+
+MOST_FAILED_OPS = 1000
+"""Of what is queued when a step fails; a GPU's context fails for good, and says so at the first."""
 
 
 class Scheduler:
@@ -199,7 +202,7 @@ class Scheduler:
         Order:
             The host blocks until the device is idle, so nothing in flight uses what is handed out next.
         """
-        devices.get(self.device).synchronize()
+        self._await_idle_blocking()
         self.inbox.clear()
         self.waiting_queue.clear()
         self.prebuilt.clear()
@@ -211,6 +214,14 @@ class Scheduler:
         self.floats.next_step()
         with self._turn():
             self.memory.clear()
+
+    def _await_idle_blocking(self) -> None:
+        """Waits for all that is queued, also where some of it fails: on the simulated device each such op says so."""
+        for _ in range(MOST_FAILED_OPS):
+            with suppress(RuntimeError):
+                devices.get(self.device).synchronize()
+                return
+        devices.get(self.device).synchronize()
 
     # Batches
 

@@ -76,6 +76,18 @@ def file_of(name: str, folder: Path = FOLDER) -> Path:
     return folder / f"{name}.json"
 
 
+def check_writable(name: str, folder: Path = FOLDER) -> None:
+    """Refuses what :func:`write` could not save, so that it is known before hours of measurement and not behind them.
+
+    Raises:
+        UserError: the name is no plain name of a file, or the folder or the file cannot be written.
+    """
+    file = file_of(name, folder)
+    there = folder if folder.exists() else folder.parent
+    if not os.access(there, os.W_OK) or file.is_dir():
+        raise UserError(f"result {name!r}: {file} cannot be written: make it writable, or leave out --save")
+
+
 def load(name: str, folder: Path = FOLDER) -> Result:
     """Read and validate `results/NAME.json`.
 
@@ -121,9 +133,13 @@ def write(
     _validated(name, found)
     file = file_of(name, Path(folder))
     file.parent.mkdir(parents=True, exist_ok=True)
-    draft = file.with_suffix(".part")
-    draft.write_text(json.dumps(found, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-    os.replace(draft, file)
+    # Two runs that save the same file at once each have a draft.
+    draft = file.with_name(f"{name}.{os.getpid()}.part")
+    try:
+        draft.write_text(json.dumps(found, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+        os.replace(draft, file)
+    finally:
+        draft.unlink(missing_ok=True)
     return file
 
 

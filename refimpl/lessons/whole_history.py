@@ -57,6 +57,11 @@ def saved(name: str, folder: Path = results.FOLDER) -> dict[str, Row]:
     return {row["preset"]: row for row in results.load(name, folder).data["rows"]}
 
 
+def either(folder: Path = results.FOLDER) -> dict[str, Row]:
+    """By preset, the row of the simulated device's run, or of the GPU's where that lacks it."""
+    return {**saved(GPU, folder), **saved(SIM, folder)}
+
+
 def found(row: Row) -> str:
     """What a run found a row to be, in the words of the table; `RACY` where neither tokens nor acceptance tell."""
     if row["wrong_runs"] or row["accepts_less_runs"]:
@@ -83,8 +88,8 @@ def table(presets: Sequence[Preset], folder: Path = results.FOLDER) -> str:
 
 LEGEND = (
     "(?): our inference, no text of upstream says so. On sim, on the GPU: what was found, runs with a wrong token, and "
-    "behind the stroke those with a wrong token if dropped ones count. Accepts: tokens that a decode step emits, on "
-    "sim; lower in: of the first runs, those with a clearly lower accept length than the control has with the same "
+    "behind the stroke those with a wrong token if dropped ones count. Accepts: tokens that a decode step emits; "
+    "lower in: of the first runs, those with a clearly lower accept length than the control has with the same "
     "requests. Bold: not as expected."
 )
 
@@ -134,13 +139,14 @@ def quiet(folder: Path = results.FOLDER) -> list[dict[str, object]]:
     return [
         {
             "preset": name,
+            "on": row["device"],
             "wrong text": f"{row['wrong_runs']} of {row['runs']}",
             "accepts": _accepts(row),
             "dropped tokens too": f"{row['unmasked_wrong_runs']} of {row['runs']}",
             "races": _races(row),
         }
-        for name, row in saved(SIM, folder).items()
-        if row["races"] and not row["wrong_runs"]
+        for name, row in ((one.name, either(folder).get(one.name)) for one in history())
+        if row is not None and row["races"] and not row["wrong_runs"]
     ]
 
 
@@ -153,7 +159,7 @@ def corrections() -> str:
 def _cells(one: Preset, sim: Row | None, gpu: Row | None) -> tuple[str, ...]:
     expected = f"{one.expect}{INFERRED}" if one.inference else str(one.expect)
     seen = (_seen(row) for row in (sim, gpu))
-    return one.date, named(one), expected, *seen, _accepts(sim), _races(sim)
+    return one.date, named(one), expected, *seen, _accepts(sim or gpu), _races(sim or gpu)
 
 
 def named(one: Preset) -> str:

@@ -81,3 +81,19 @@ def test_every_committed_result_says_where_it_comes_from() -> None:
     names = sorted(path.stem for path in results.FOLDER.glob("*.json"))
     assert names, "no results are committed"
     assert all(results.load(name).device for name in names)
+
+
+def test_what_cannot_be_saved_is_refused_before_it_is_measured(folder: Path) -> None:
+    (folder / "taken.json").mkdir()
+    results.check_writable("loop", folder)
+    results.check_writable("new", folder)
+    for name, says in (("taken", "cannot be written"), ("../loop", "a name has")):
+        with pytest.raises(UserError, match=says):
+            results.check_writable(name, folder)
+
+
+def test_a_file_that_could_not_be_written_leaves_nothing_behind(folder: Path) -> None:
+    (folder / "taken.json").mkdir()
+    with pytest.raises(OSError, match="taken"):
+        results.write("taken", {"rows": ROWS}, folder=folder, **ORIGIN)
+    assert sorted(path.name for path in folder.iterdir()) == ["loop.json", "taken.json"]

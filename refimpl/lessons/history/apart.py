@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
 from tempfile import TemporaryFile
-from threading import Timer
+from threading import Lock, Timer
 from typing import IO
 
 import torch
@@ -38,6 +38,8 @@ class Apart:
 
     def __init__(self, hand: int = 0) -> None:
         self._hand = hand
+        # A thread may be amid a task while another closes.
+        self._lock, self._closed = Lock(), False
         self._process: subprocess.Popen[str] | None = None
         self._device = ""
         # Open as long as the process may write to it.
@@ -69,40 +71,64 @@ class Apart:
                 return
 
     def close(self) -> None:
-        """Ends the process."""
-        if self._process is not None:
-            self._process.kill()
-            self._process.communicate()
-            self._process = None
+        """Ends the process; a task that is amid its rows begins no other."""
+        self._closed = True
+        self._end()
+
+    def _end(self) -> None:
+        process = self._taken()
+        if process is not None:
+            process.kill()
+            process.communicate()
+
+    def _taken(self) -> subprocess.Popen[str] | None:
+        """The process, which from now on is the caller's to end."""
+        with self._lock:
+            process, self._process = self._process, None
+        return process
+
+    def _there(self, device: str) -> subprocess.Popen[str]:
+        """A process for this device, started unless there is one."""
+        if self._device != device:
+            # sim and CUDA share no process.
+            self._end()
+        with self._lock:
+            if self._closed:
+                raise RuntimeError("it was closed amid its tasks")
+            if self._process is None:
+                self._process, self._device = _started(self._said, _gpu(device, self._hand)), device
+            return self._process
 
     def _answered(self, task: Task) -> Iterator[Row]:
         """The rows of a task as they come, with `END` behind them unless the process died."""
-        if self._device != task.device:
-            # sim and CUDA share no process.
-            self.close()
-        if self._process is None:
-            self._process, self._device = _started(self._said, _gpu(task.device, self._hand)), task.device
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
+        process = self._there(task.device)
+        assert process.stdin is not None
+        assert process.stdout is not None
         with suppress(BrokenPipeError):
-            print(json.dumps(task.to_json()), file=self._process.stdin, flush=True)
+            print(json.dumps(task.to_json()), file=process.stdin, flush=True)
         row: Row = READY
         while row != END:
-            watchdog = Timer(PATIENCE_S, self._process.kill)
+            watchdog = Timer(PATIENCE_S, process.kill)
             watchdog.start()
-            line = self._process.stdout.readline()
+            line = ""
+            # Whoever closes has closed this end, too.
+            with suppress(ValueError):
+                line = process.stdout.readline()
             watchdog.cancel()
-            if not line:
+            # A process that is killed may leave half a line.
+            if not line.endswith("\n"):
                 return
             row = json.loads(line)
             yield row
 
     def _last_words(self) -> str:
         """How the process ended, and what it said last."""
-        assert self._process is not None
+        process = self._taken()
+        if process is None:
+            return "it was closed"
         with suppress(BrokenPipeError):
-            self._process.communicate()
-        code, self._process = self._process.returncode, None
+            process.communicate()
+        code = process.returncode
         self._said.seek(0)
         last = self._said.read().strip().splitlines()[-1:] or ["it said nothing"]
         self._said.truncate(0)
@@ -123,4 +149,4 @@ def _started(said: IO[str], gpu: dict[str, str]) -> subprocess.Popen[str]:
     paths = [str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
     env = {**os.environ, "PYTHONPATH": os.pathsep.join(paths), "OMP_NUM_THREADS": "1", **gpu}
     pipe = subprocess.PIPE
-    return subprocess.Popen(COMMAND, stdin=pipe, stdout=pipe, stderr=said, text=True, env=env)
+    return subprocess.Popen((*COMMAND, str(os.getpid())), stdin=pipe, stdout=pipe, stderr=said, text=True, env=env)

@@ -22,6 +22,8 @@ CONTROL_RUNS = 20
 TRAINED = "nano"
 A_SHARE = 64
 """Runs on `sim` that are dealt out together, at most."""
+MOST = {"runs": 100_000, "workers": 64}
+"""More is a slip of the keyboard: all runs are dealt out before the first, and each worker is a process."""
 
 Progress = Callable[[int, int], None]
 """Called with the runs done, and with those there are to do."""
@@ -38,7 +40,7 @@ class Plan:
         workers: processes side by side.
 
     Raises:
-        UserError: unknown models, no run, or no worker.
+        UserError: unknown models, or no run or no worker, or more than :data:`MOST` of them.
     """
 
     device: str
@@ -48,9 +50,9 @@ class Plan:
 
     def __post_init__(self) -> None:
         check_models(self.models)
-        for name in ("runs", "workers"):
-            if getattr(self, name) < 1:
-                raise UserError(f"{name} {getattr(self, name)}: give a whole number from 1")
+        for name, most in MOST.items():
+            if not 1 <= getattr(self, name) <= most:
+                raise UserError(f"{name} {getattr(self, name)}: give a whole number from 1 to {most}")
 
     def models_of(self, preset: Preset) -> str:
         """The weights that a preset runs with: trained ones where a draft's cache is at stake and no text.

@@ -186,8 +186,8 @@ def prefilled() -> tuple[Scheduler, Prebuilt]:
     return scheduler, prefilled_blocking(scheduler, LOAD[:1])[LOAD[0]]
 
 
-def _request(tokens: int) -> Req:
-    return Req(0, list(range(1, tokens + 1)), SamplingParams(max_new_tokens=4))
+def _request(tokens: int, max_new_tokens: int = 4) -> Req:
+    return Req(0, list(range(1, tokens + 1)), SamplingParams(max_new_tokens=max_new_tokens))
 
 
 def test_what_a_prefill_of_another_prompt_left_is_refused(prefilled: tuple[Scheduler, Prebuilt]) -> None:
@@ -202,11 +202,13 @@ def test_kv_of_other_pools_is_refused(prefilled: tuple[Scheduler, Prebuilt]) -> 
         scheduler.prebuilt.add(_request(10), replace(prebuilt, kv={"target": prebuilt.kv["target"]}))
 
 
-def test_a_prompt_without_room_is_refused(prefilled: tuple[Scheduler, Prebuilt]) -> None:
+def test_a_request_that_would_not_fit_to_its_end_is_refused(prefilled: tuple[Scheduler, Prebuilt]) -> None:
     scheduler, prebuilt = prefilled
     kv = {name: kv[:, :, :1].expand(-1, -1, CONTEXT, -1, -1) for name, kv in prebuilt.kv.items()}
-    with pytest.raises(EngineError, match="24 tokens, which leave no room in 24"):
+    with pytest.raises(EngineError, match=f"may grow to {CONTEXT + 4} tokens, and there is room for {CONTEXT}"):
         scheduler.prebuilt.add(_request(CONTEXT), replace(prebuilt, seq_len=CONTEXT, kv=kv))
+    with pytest.raises(EngineError, match=f"may grow to {CONTEXT + 1} tokens"):
+        scheduler.prebuilt.add(_request(10, CONTEXT - 9), prebuilt)
 
 
 def test_an_engine_whose_draft_input_carries_the_lengths_has_nothing_to_seed() -> None:

@@ -1,7 +1,9 @@
 """A process of its own may die, hang or refuse: what is counted then."""
 
 import json
+import subprocess
 import sys
+import time
 from collections.abc import Callable
 
 import pytest
@@ -82,3 +84,32 @@ def test_one_process_does_task_after_task(served: Callable[[str], Apart]) -> Non
 
 def test_a_task_arrives_as_it_was_sent() -> None:
     assert Task.from_json(json.loads(json.dumps(TASK.to_json()))) == TASK
+
+
+def test_a_task_that_is_closed_amid_its_rows_begins_no_other_process(served: Callable[[str], Apart]) -> None:
+    hand = served(f"{READY}{RUNS}{SAY}        time.sleep(60)\n")
+    coming = hand.rows(TASK)
+    assert next(coming) == {"seed": 0}
+    hand.close()
+    with pytest.raises(RuntimeError, match="closed"):
+        list(coming)
+
+
+def test_half_a_line_of_a_process_that_dies_is_no_row(served: Callable[[str], Apart]) -> None:
+    found = rows(served(f"{READY}{RUNS}{SAY}        sys.stdout.write('{{\"se'); sys.exit('gone')\n"))
+    assert [row["seed"] for row in found] == [0, 1, 2, 3]
+    assert ["fault" in row for row in found] == [False, True, False, True]
+
+
+def test_a_process_whose_parent_was_killed_ends_soon() -> None:
+    wait = "import sys, time, refimpl.lessons.history.served as served; served.end_with_parent(int(sys.argv[1]))"
+    child = f"{wait}; print('up', flush=True); time.sleep(60)"
+    parent = f"import os, subprocess, sys; subprocess.run([sys.executable, '-c', {child!r}, str(os.getpid())])"
+    begin = time.monotonic()
+    with subprocess.Popen([sys.executable, "-c", parent], stdout=subprocess.PIPE, text=True) as killed:
+        assert killed.stdout is not None
+        assert killed.stdout.readline() == "up\n"
+        killed.kill()
+        # The child has the other end of this pipe, too.
+        assert killed.stdout.read() == ""
+    assert time.monotonic() - begin < 60

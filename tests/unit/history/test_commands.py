@@ -4,9 +4,25 @@ import json
 import subprocess
 from collections.abc import Callable
 
+import pytest
+
+from refimpl.commands.history import kept
 from refimpl.fences import history
+from refimpl.lessons.history.presets import Plan
+from refimpl.lessons.results import Result
+from refimpl.program.errors import UserError
 
 Command = Callable[..., subprocess.CompletedProcess[str]]
+ROW = {
+    "date": "2026-07-01",
+    "expect": "right",
+    "agrees": True,
+    "device": "sim",
+    "runs": 1,
+    "races": [],
+    **dict.fromkeys(("wrong_runs", "unmasked_wrong_runs", "accept_len", "control_accept_len"), 0),
+}
+"""Of a result, as far as the table for people shows it."""
 
 
 def test_presets_are_listed_by_date_and_experiments_if_asked_for(refimpl: Command) -> None:
@@ -46,8 +62,42 @@ def test_an_unknown_preset_is_refused_in_one_sentence_that_lists_them(refimpl: C
 
 
 def test_bad_numbers_are_refused_before_anything_runs(refimpl: Command) -> None:
-    for words in (("--runs", "0"), ("--workers", "0"), ("--models", "huge")):
+    for words in (("--runs", "0"), ("--runs", "1000000000"), ("--workers", "0"), ("--models", "huge")):
         done = refimpl("run", "--preset", "latest", "--device", "sim", *words)
         assert done.returncode == 2
         assert len(done.stderr.splitlines()) == 1
         assert words[1] in done.stderr
+
+
+def test_a_preset_that_is_named_twice_runs_once(refimpl: Command) -> None:
+    words = ("--device", "sim", "--runs", "1", "--workers", "1", "--json")
+    row, *others = json.loads(refimpl("history", "--only", "latest, latest", *words).stdout)["rows"]
+    assert (row["runs"], others) == (1, [])
+
+
+@pytest.mark.parametrize(
+    ("command", "data", "says"),
+    [
+        ("python -m refimpl bench sim", {}, "the result of `python -m refimpl bench sim`"),
+        ("python -m refimpl history", {"runs": 1}, "damaged"),
+        ("python -m refimpl history", {"runs": 1, "models": "tiny", "rows": [{"preset": "latest"}]}, "damaged"),
+        ("python -m refimpl history", {"runs": 2, "models": "tiny", "rows": []}, "ask for the same"),
+    ],
+)
+def test_a_result_that_cannot_be_gone_on_with_is_refused_in_one_sentence(
+    command: str, data: dict[str, object], says: str
+) -> None:
+    cut = Result("cut", "the simulated device", "", "2.13.0", "2026-11-30", command, data)
+    with pytest.raises(UserError, match=says):
+        kept(cut, "sim", Plan("sim", "tiny", runs=1))
+
+
+def test_rows_of_which_the_table_says_other_now_are_run_again() -> None:
+    rows = [
+        {**ROW, "preset": "latest", "expect": "racy-masked"},
+        {**ROW, "preset": "gone"},
+        {**ROW, "preset": "coarse"},
+    ]
+    data = {"runs": 1, "models": "tiny", "rows": rows}
+    cut = Result("cut", "the simulated device", "", "2.13.0", "2026-11-30", "python -m refimpl history", data)
+    assert [row["preset"] for row in kept(cut, "sim", Plan("sim", "tiny", runs=1))] == ["coarse"]

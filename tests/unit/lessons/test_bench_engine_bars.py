@@ -72,6 +72,7 @@ def test_an_unknown_part_is_refused_with_those_there_are(refimpl: Callable[..., 
         (["--add"], "say which result it is added to"),
         (["--add", "--save", "no-such"], "no result 'no-such'"),
         (["--add", "--save", "bench_engine", "--device", "sim"], "and this is the simulated device"),
+        (["--add", "--save", "bench_sim"], "no report of bench engine"),
     ],
 )
 def test_a_run_that_cannot_be_added_is_refused_before_it_begins(

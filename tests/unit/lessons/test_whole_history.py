@@ -14,6 +14,7 @@ def row(name: str, **more: Any) -> dict[str, Any]:
     return {
         "preset": name,
         "expect": str(preset(name).expect),
+        "device": "sim",
         "agrees": True,
         "runs": 1000,
         "wrong_runs": 0,
@@ -90,6 +91,15 @@ def test_rows_that_runs_of_the_text_do_not_show_are_listed(tmp_path: Path) -> No
     written(tmp_path, whole_history.SIM, masked, row("29541"), row("before-35748", races=[WAR], wrong_runs=9))
     (quiet,) = whole_history.quiet(tmp_path)
     assert (quiet["preset"], quiet["wrong text"], quiet["races"]) == ("29843", "0 of 1000", "WAR on req_to_token")
+
+
+def test_a_row_that_the_first_run_lacks_is_taken_from_the_other(tmp_path: Path) -> None:
+    written(tmp_path, whole_history.SIM, row("29843", races=[WAR], unmasked_wrong_runs=141))
+    written(tmp_path, whole_history.GPU, row("29843", races=[WAR]), row("25465", races=[WAR], device="cuda"))
+    assert [(one["preset"], one["on"]) for one in whole_history.quiet(tmp_path)] == [
+        ("25465", "cuda"),
+        ("29843", "sim"),
+    ]
 
 
 def test_what_the_chapter_says_of_the_moments_is_so() -> None:
