@@ -38,7 +38,7 @@ def refimpl() -> Callable[..., subprocess.CompletedProcess[str]]:
     def run(*words: str | Path, **options: object) -> subprocess.CompletedProcess[str]:
         env = {**os.environ, "PYTHONPATH": str(ROOT)}
         command = [sys.executable, "-m", "refimpl", *map(str, words)]
-        return subprocess.run(command, capture_output=True, text=True, env=env, timeout=300, check=False, **options)
+        return subprocess.run(command, capture_output=True, text=True, env=env, timeout=900, check=False, **options)
 
     return run
 
