@@ -34,7 +34,7 @@ def save(folder: Path, name: str, rows: list[dict[str, Any]]) -> None:
 def test_the_table_says_what_hides_a_race_once_and_which_row_was_corrected() -> None:
     shown = expected(["before-29556", "self-fence-wait", "29556", "plan-repaired-wait"])
     assert shown.count("| `") == 4
-    assert "*Hidden in `before-29556`, `self-fence-wait`:* the redundant forward" in shown
+    assert "*Hidden in `before-29556`, `self-fence-wait`:* the two blocks of reserve" in shown
     assert "*Corrected in `plan-repaired-wait`" in shown
     assert "(our inference)" in shown
     assert ".." not in shown
