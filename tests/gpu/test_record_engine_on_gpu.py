@@ -53,12 +53,8 @@ def on_sim() -> Iterator[Any]:
 
 
 def lasting(races: Iterable[str]) -> set[str]:
-    """Races on memory that lives as long as the engine, and has a name: what nobody names is of a step too."""
-    return {race for race in races if not race.startswith("lifetime") and not _of_a_step(race.rpartition(" on ")[2])}
-
-
-def _of_a_step(buffer: str) -> bool:
-    return buffer in OF_A_STEP or buffer.startswith("memory")
+    """Races on memory that lives as long as the engine."""
+    return {race for race in races if not race.startswith("lifetime") and race.rpartition(" on ")[2] not in OF_A_STEP}
 
 
 @pytest.mark.parametrize("name", PRESETS)
