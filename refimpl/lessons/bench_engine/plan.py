@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 from refimpl.lessons.bench_engine.workload import Workload
 from refimpl.program.errors import UserError
@@ -102,13 +103,24 @@ MODELS: dict[str, dict[str, Amounts]] = {
 """By device: the weights, the trained ones first, since the others take their accept lengths from them."""
 
 
+Measured = TypeVar("Measured")
+
+
 def chosen(device: str, names: Sequence[str] | None) -> dict[str, Amounts]:
     """The weights to measure on a device, in their order; None for all of them.
 
     Raises:
         UserError: weights that no run on this device measures.
     """
-    known = MODELS[device]
+    return named(MODELS[device], device, names)
+
+
+def named(known: dict[str, Measured], device: str, names: Sequence[str] | None) -> dict[str, Measured]:
+    """Those of the weights that are named, in the order of ``known``; None for all of them.
+
+    Raises:
+        UserError: weights that no run on this device measures.
+    """
     if names is None:
         return known
     unknown = [name for name in names if name not in known]

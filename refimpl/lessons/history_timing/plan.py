@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from refimpl.program.errors import UserError
+from refimpl.lessons.bench_engine.plan import named
 
 ACCEPT_LEN = 4
 """Tokens of every verify: forced, so that all requests of a batch end in the same step. No fence sees them."""
@@ -119,10 +119,4 @@ def chosen(device: str, names: Sequence[str] | None) -> dict[str, Amounts]:
     Raises:
         UserError: weights that no run on this device measures.
     """
-    known = MODELS[device]
-    if names is None:
-        return known
-    unknown = [name for name in names if name not in known]
-    if unknown:
-        raise UserError(f"--models: {unknown[0]!r} is not measured on {device}, use some of {','.join(known)}")
-    return {name: amounts for name, amounts in known.items() if name in names}
+    return named(MODELS[device], device, names)
