@@ -42,6 +42,8 @@ def run(args: argparse.Namespace) -> int:
     elif args.resume:
         raise UserError("--resume: say with --save which result to go on with")
     chosen = _chosen(args.only)
+    if args.save is not None and not args.resume:
+        refuse_loss(args.save, [preset.name for preset in chosen])
     status = StatusLine(beneath_text=False)
     try:
         rows = _measured(args, chosen, status)
@@ -52,6 +54,25 @@ def run(args: argparse.Namespace) -> int:
     if differ:
         print(f"not as the table expects: {', '.join(differ)}", file=sys.stderr)
     return DIFFERS if differ else AGREES
+
+
+def refuse_loss(name: str, chosen: Sequence[str]) -> None:
+    """Sees to it that a run of some presets does not take the place of a campaign of more.
+
+    Raises:
+        UserError: the result has rows of presets that this run does not make.
+    """
+    from refimpl.lessons import results
+
+    if not results.file_of(name).is_file():
+        return
+    rows = results.load(name).data.get("rows", [])
+    lost = [row["preset"] for row in rows if isinstance(row, dict) and row.get("preset", "") not in ("", *chosen)]
+    if lost:
+        raise UserError(
+            f"--save {name}: it has rows that this run would lose ({', '.join(lost[:3])}{', …' * (len(lost) > 3)}): "
+            "add --resume, or save under another name"
+        )
 
 
 def _chosen(only: str | None) -> list["Preset"]:

@@ -101,3 +101,11 @@ def test_rows_of_which_the_table_says_other_now_are_run_again() -> None:
     data = {"runs": 1, "models": "tiny", "rows": rows}
     cut = Result("cut", "the simulated device", "", "2.13.0", "2026-11-30", "python -m refimpl history", data)
     assert [row["preset"] for row in kept(cut, "sim", Plan("sim", "tiny", runs=1))] == ["coarse"]
+
+
+def test_a_run_of_one_preset_does_not_take_the_place_of_a_campaign(refimpl: Command) -> None:
+    done = refimpl("history", "--device", "sim", "--runs", "1", "--only", "latest", "--save", "history_h200")
+    assert done.returncode == 2
+    assert len(done.stderr.splitlines()) == 1
+    assert "would lose" in done.stderr
+    assert "--resume" in done.stderr
