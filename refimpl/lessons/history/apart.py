@@ -1,7 +1,7 @@
-"""``Apart``: a process that does tasks, one after the other; it may die of one, and another takes its place.
+"""``Apart``: processes that do tasks, one after the other; one may die of its task, and another takes its place.
 
-A wrong index ends a process that drives a GPU, and `sim` and CUDA share none. So runs that may go wrong are never made
-in the process that counts them. Tasks go in as lines of JSON, rows come out so.
+A wrong index ends a process that drives a GPU, and `sim` and CUDA share none: there is one for each. So runs that may
+go wrong are never made in the process that counts them. Tasks go in as lines of JSON, rows come out so.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ MOST_DEATHS = 8
 
 
 class Apart:
-    """One such process, started when it is first needed.
+    """One such process for each device, started when it is first needed.
 
     Args:
         hand: its number among those that work side by side: they take turns with the GPUs there are.
@@ -40,9 +40,8 @@ class Apart:
         self._hand = hand
         # A thread may be amid a task while another closes.
         self._lock, self._closed = Lock(), False
-        self._process: subprocess.Popen[str] | None = None
-        self._device = ""
-        # Open as long as the process may write to it.
+        self._processes: dict[str, subprocess.Popen[str]] = {}
+        # Open as long as a process may write to it.
         self._said = TemporaryFile("w+", encoding="utf-8")  # noqa: SIM115
 
     def rows(self, task: Task) -> Iterator[Row]:
@@ -63,7 +62,7 @@ class Apart:
                 if ready:
                     left.remove(row["seed"])
                 yield row
-            death = self._last_words()
+            death = self._last_words(task.device)
             if not ready or not left:
                 raise RuntimeError(f"{task.do} of {task.preset} on {task.device}: {death}")
             yield {"seed": left.pop(0), "fault": death}
@@ -71,33 +70,27 @@ class Apart:
                 return
 
     def close(self) -> None:
-        """Ends the process; a task that is amid its rows begins no other."""
+        """Ends the processes; a task that is amid its rows begins no other."""
         self._closed = True
-        self._end()
+        for device in list(self._processes):
+            process = self._taken(device)
+            if process is not None:
+                process.kill()
+                process.communicate()
 
-    def _end(self) -> None:
-        process = self._taken()
-        if process is not None:
-            process.kill()
-            process.communicate()
-
-    def _taken(self) -> subprocess.Popen[str] | None:
+    def _taken(self, device: str) -> subprocess.Popen[str] | None:
         """The process, which from now on is the caller's to end."""
         with self._lock:
-            process, self._process = self._process, None
-        return process
+            return self._processes.pop(device, None)
 
     def _there(self, device: str) -> subprocess.Popen[str]:
         """A process for this device, started unless there is one."""
-        if self._device != device:
-            # sim and CUDA share no process.
-            self._end()
         with self._lock:
             if self._closed:
                 raise RuntimeError("it was closed amid its tasks")
-            if self._process is None:
-                self._process, self._device = _started(self._said, _gpu(device, self._hand)), device
-            return self._process
+            if device not in self._processes:
+                self._processes[device] = _started(self._said, _gpu(device, self._hand))
+            return self._processes[device]
 
     def _answered(self, task: Task) -> Iterator[Row]:
         """The rows of a task as they come, with `END` behind them unless the process died."""
@@ -121,9 +114,9 @@ class Apart:
             row = json.loads(line)
             yield row
 
-    def _last_words(self) -> str:
+    def _last_words(self, device: str) -> str:
         """How the process ended, and what it said last."""
-        process = self._taken()
+        process = self._taken(device)
         if process is None:
             return "it was closed"
         with suppress(BrokenPipeError):

@@ -1,4 +1,4 @@
-"""``done_apart``: many tasks, dealt out to a few processes; rows come back as they are ready."""
+"""``Hands``: a few processes, among which tasks are dealt out; rows come back as they are ready."""
 
 from __future__ import annotations
 
@@ -13,34 +13,48 @@ News = tuple[Task, Row | Exception | None]
 """A row of a task; or the error in which it ended; or None behind its last row."""
 
 
-def done_apart(tasks: Sequence[Task], workers: int) -> Generator[News, None, None]:
-    """Does tasks in processes of their own.
+class Hands:
+    """Processes that work side by side, started when they are first needed.
 
     Args:
-        tasks: begun in this order.
-        workers: processes that work side by side.
-
-    Yields:
-        Each row with its task, in the order in which they come; an error in the place of rows; None behind the last
-        row of a task. Closing the generator ends the processes.
+        workers: how many.
     """
-    todo, news = SimpleQueue[Task](), SimpleQueue[News]()
-    for task in tasks:
-        todo.put(task)
-    hands = [Apart(number) for number in range(min(workers, len(tasks)))]
-    threads = [Thread(target=_work, args=(hand, todo, news), daemon=True) for hand in hands]
-    for thread in threads:
-        thread.start()
-    try:
+
+    def __init__(self, workers: int) -> None:
+        self.closed = False
+        self._hands = [Apart(number) for number in range(workers)]
+
+    def done(self, tasks: Sequence[Task]) -> Generator[News, None, None]:
+        """Does tasks, one call at a time.
+
+        Args:
+            tasks: begun in this order.
+
+        Yields:
+            Each row with its task, in the order in which they come; an error in the place of rows; None behind the
+            last row of a task. A generator that is closed before ends the processes.
+        """
+        todo, news = SimpleQueue[Task](), SimpleQueue[News]()
+        for task in tasks:
+            todo.put(task)
+        for hand in self._hands[: len(tasks)]:
+            Thread(target=_work, args=(hand, todo, news), daemon=True).start()
         open_tasks = len(tasks)
-        while open_tasks:
-            told = news.get()
-            open_tasks -= told[1] is None
-            yield told
-    finally:
-        while not todo.empty():
-            todo.get()
-        for hand in hands:
+        try:
+            while open_tasks:
+                told = news.get()
+                open_tasks -= told[1] is None
+                yield told
+        finally:
+            if open_tasks:
+                while not todo.empty():
+                    todo.get()
+                self.close()
+
+    def close(self) -> None:
+        """Ends the processes."""
+        self.closed = True
+        for hand in self._hands:
             hand.close()
 
 

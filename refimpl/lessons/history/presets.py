@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Generator, Iterator, Sequence
-from contextlib import closing
+from contextlib import ExitStack, closing
 from dataclasses import dataclass
 
 from refimpl.fences import DraftDone, Expect, Preset, history, preset
 from refimpl.lessons.history.apart import Apart
-from refimpl.lessons.history.hands import done_apart
+from refimpl.lessons.history.hands import Hands
 from refimpl.lessons.history.outcome import Gathered, Outcome
 from refimpl.lessons.history.subject import check_models
 from refimpl.lessons.history.tasks import Do, Task
@@ -105,7 +105,7 @@ def run_preset(
 
 
 def run_presets(
-    presets: Sequence[Preset], plan: Plan, progress: Progress | None = None
+    presets: Sequence[Preset], plan: Plan, progress: Progress | None = None, hands: Hands | None = None
 ) -> Generator[Outcome, None, None]:
     """Runs presets, and yields what came of each when its last piece is done.
 
@@ -113,6 +113,7 @@ def run_presets(
         presets: which.
         plan: how.
         progress: told of each run.
+        hands: processes that are there already, and stay; None: the plan's workers, which end with the runs.
 
     Raises:
         UserError: an engine cannot be built, or its process ended outside of a run; the sentence says which.
@@ -121,12 +122,14 @@ def run_presets(
         The runs are other processes'. The host waits for them.
     """
     tasks = [task for one in presets for task in plan.tasks(one)]
-    # Those on sim first, where the others are on a GPU: a process does one or the other.
+    # Those on sim first, where the others are on a GPU: they are the short ones.
     tasks.sort(key=lambda task: task.device == plan.device != "sim")
     left = Counter(task.preset for task in tasks)
     gathered = {one.name: Gathered() for one in presets}
     done, of = 0, sum(len(task.seeds) for task in tasks)
-    with closing(done_apart(tasks, plan.workers)) as news:
+    with ExitStack() as stack:
+        hands = hands or stack.enter_context(closing(Hands(plan.workers)))
+        news = stack.enter_context(closing(hands.done(tasks)))
         for task, row in news:
             if isinstance(row, Exception):
                 if task.do is Do.COST and preset(task.preset).expect is Expect.RACY_HARMFUL:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
@@ -13,6 +14,7 @@ from refimpl.commands.tables import text
 from refimpl.fences import Expect, Preset, preset
 from refimpl.lessons import results
 from refimpl.lessons.bench_engine.origin import Origin
+from refimpl.lessons.history.hands import Hands
 from refimpl.lessons.history.outcome import Outcome
 from refimpl.lessons.history.presets import Plan, run_presets
 from refimpl.lessons.lossless.setups import TINY_MODELS
@@ -45,7 +47,7 @@ def run_in_chapter(names: Sequence[str], device: str | None = None, runs: int | 
     """
     chosen = device or devices.best()
     plan = Plan(chosen, TINY_MODELS, runs or RUNS[chosen], min(MOST_WORKERS, os.cpu_count() or 1))
-    with closing(run_presets([_preset(name) for name in names], plan)) as outcomes:
+    with closing(run_presets([_preset(name) for name in names], plan, hands=_hands(plan.workers))) as outcomes:
         found = {one.preset.name: one for one in outcomes}
     return [found[name] for name in names]
 
@@ -97,6 +99,17 @@ def committed(names: Sequence[str], folder: Path = results.FOLDER) -> str:
             lines.append([f"`{name}`", *(cell for row in rows for cell in _counted(row))])
     table = "\n".join(f"| {' | '.join(line)} |" for line in lines)
     return "\n\n".join([table, *map(_made, campaigns)])
+
+
+_HANDS: list[Hands] = []
+"""The processes of a chapter, once it has some: what they imported and compiled serves its next cell, too."""
+
+
+def _hands(workers: int) -> Hands:
+    if not _HANDS or _HANDS[-1].closed:
+        _HANDS.append(Hands(workers))
+        atexit.register(_HANDS[-1].close)
+    return _HANDS[-1]
 
 
 def _counted(row: Mapping[str, Any] | None) -> tuple[str, str]:
