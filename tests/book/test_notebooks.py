@@ -12,15 +12,6 @@ from tests.conftest import ROOT
 
 SIMULATED = ROOT / "_build" / "notebooks-on-sim"
 ABOUT_THE_SIMULATOR = {"the_simulated_device"}
-AWAITING_A_GPU = {
-    "all_of_history",
-    "chained_publish",
-    "draft_done",
-    "read_done_in_graphs",
-    "verify_done_removed",
-    "what_broke_next",
-}
-"""Chapters whose outputs are the simulated device's until they have run on a GPU; each page says which it was."""
 CHAPTERS = sorted(notebooks.FOLDER.glob("*.ipynb"))
 each_chapter = pytest.mark.parametrize(
     "path", CHAPTERS or [notebooks.FOLDER / "no notebook"], ids=lambda path: path.stem
@@ -41,7 +32,7 @@ def test_the_outputs_belong_to_the_cells(path: Path) -> None:
 @each_chapter
 def test_the_outputs_are_a_gpus_unless_the_simulator_is_the_subject(path: Path) -> None:
     kind = json.loads(path.read_text())["metadata"]["stream_order"]["kind"]
-    assert kind == ("sim" if path.stem in ABOUT_THE_SIMULATOR | AWAITING_A_GPU else "cuda")
+    assert kind == ("sim" if path.stem in ABOUT_THE_SIMULATOR else "cuda")
 
 
 @each_chapter
