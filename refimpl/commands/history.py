@@ -24,6 +24,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare which presets, where, how often, and the form of the answer."""
     parser.add_argument("--device", choices=["sim", "cuda"], help="default: the best one here")
     parser.add_argument("--runs", "--seeds", type=int, default=20, metavar="N", help="of each preset (default: 20)")
+    parser.add_argument("--racy-runs", type=int, metavar="N", help="of each preset with a race (default: as --runs)")
     parser.add_argument("--only", metavar="NAMES", help="presets, comma-separated (default: all, experiments too)")
     parser.add_argument("--models", default="tiny", help="tiny (made here), nano or small (default: tiny)")
     parser.add_argument("--workers", type=int, default=2, metavar="N", help="processes side by side (default: 2)")
@@ -95,7 +96,7 @@ def _measured(args: argparse.Namespace, chosen: Sequence["Preset"], status: Stat
     from refimpl.lessons.history.presets import Plan, machine_of, run_presets
 
     device = choice.device(args.device) or devices.best()
-    plan = Plan(device, args.models, args.runs, args.workers)
+    plan = Plan(device, args.models, args.runs, args.workers, args.racy_runs)
     machine = machine_of(plan) if args.save is not None else None
     places = {preset.name: place for place, preset in enumerate(history())}
     there_already = args.resume and results.file_of(args.save).is_file()
@@ -128,13 +129,16 @@ def kept(found: "Result", device: str, plan: "Plan") -> list[dict[str, Any]]:
 
 
 def _same_kind(found: "Result", device: str, plan: "Plan") -> list[dict[str, Any]]:
-    from refimpl.fences import history
+    from refimpl.fences import Expect, history
 
     data = found.data
-    if (data["runs"], data["models"]) != (plan.runs, plan.models):
+    racy = any(row["expect"] != Expect.RIGHT for row in data["rows"])
+    there = (data["runs"], data["models"], (data.get("racy_runs") or data["runs"]) if racy else "no")
+    asked = (plan.runs, plan.models, (plan.racy_runs or plan.runs) if racy else "no")
+    if there != asked:
         raise UserError(
-            f"--resume: {found.name} has {data['runs']} runs with {data['models']} weights, not {plan.runs} with "
-            f"{plan.models}: ask for the same, or save under another name"
+            f"--resume: {found.name} has {there[0]} runs ({there[2]} of presets with a race) with {there[1]} weights, "
+            f"not {asked[0]} ({asked[2]}) with {asked[1]}: ask for the same, or save under another name"
         )
     expected = {(one.name, str(one.expect)) for one in history()}
     rows = {row["preset"]: row for row in data["rows"] if (row["preset"], row["expect"]) in expected}
@@ -174,7 +178,8 @@ def _save(args: argparse.Namespace, machine: "Machine", rows: Sequence[dict[str,
     from refimpl.lessons import results
 
     options = {"device": machine.kind, "runs": args.runs, "models": args.models}
+    options |= {"racy-runs": args.racy_runs} if args.racy_runs else {}
     options |= {"only": args.only} if args.only else {}
     words = " ".join([COMMAND, *(f"--{name} {value}" for name, value in options.items())])
-    data = {"runs": args.runs, "models": args.models, "rows": list(rows)}
+    data = {"runs": args.runs, "racy_runs": args.racy_runs, "models": args.models, "rows": list(rows)}
     results.write(args.save, data, command=words, device=machine.device, driver=machine.driver, torch=machine.torch)

@@ -9,6 +9,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from refimpl import device as devices
+from refimpl.engine.errors import EngineError
 from refimpl.engine.scheduler import Scheduler
 from refimpl.fences import Preset
 from refimpl.lessons.bench_engine.drive import run_to_end
@@ -75,12 +76,19 @@ def profiled(preset: Preset, models: str, length: Length, out: Path) -> Path:
     tokens = new_tokens(length.steps, loop_of(case))
     engines = Engines(load(models, "cuda", (preset.worker,)), (length.batch,), PROMPT_TOKENS + tokens)
     try:
-        scheduler = engines.scheduler(case)
+        scheduler = _scheduler(engines, case)
         for steps in (WARM_UP_STEPS, WARM_UP_STEPS):
             _run(engines, case, length.batch, steps)
         return _written(engines, case, scheduler, length, out)
     finally:
         engines.close()
+
+
+def _scheduler(engines: Engines, case: Case) -> Scheduler:
+    try:
+        return engines.scheduler(case)
+    except EngineError as error:
+        raise UserError(f"{error}: take fewer --steps, or a smaller --batch") from error
 
 
 def _run(engines: Engines, case: Case, batch: int, steps: int) -> None:

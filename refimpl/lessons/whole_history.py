@@ -21,7 +21,7 @@ NOT_MEASURED = "not measured"
 INFERRED = " (?)"
 """Behind a verdict that is our inference."""
 COMMANDS = {
-    SIM: f"python -m refimpl history --device sim --runs 1000 --save {SIM}",
+    SIM: f"python -m refimpl history --device sim --runs 1000 --racy-runs 100 --save {SIM}",
     GPU: f"python -m refimpl history --device cuda --runs 200 --save {GPU}",
 }
 PULL = "https://github.com/sgl-project/sglang/pull"
@@ -104,9 +104,10 @@ def provenance(name: str, folder: Path = results.FOLDER) -> str:
     lacks = f" It lacks {len(missing)} of {len(history())} rows{names}." if missing else ""
     driver = f"driver {result.driver}, " if result.driver else ""
     where = f"{result.device} ({driver}torch {result.torch}), {result.date}"
-    return (
-        f"*{where}; {result.data['runs']} runs a row with {result.data['models']} weights: `{result.command}`.{lacks}*"
-    )
+    racy = result.data.get("racy_runs")
+    fewer = f", {racy} where a race is expected" if racy else ""
+    runs = f"{result.data['runs']} runs a row{fewer}, with {result.data['models']} weights"
+    return f"*{where}; {runs}: `{result.command}`.{lacks}*"
 
 
 def differing(folder: Path = results.FOLDER) -> dict[str, tuple[str, ...]]:

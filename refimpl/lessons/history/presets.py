@@ -22,7 +22,7 @@ CONTROL_RUNS = 20
 TRAINED = "nano"
 A_SHARE = 64
 """Runs on `sim` that are dealt out together, at most."""
-MOST = {"runs": 100_000, "workers": 64}
+MOST = {"runs": 100_000, "racy_runs": 100_000, "workers": 64}
 """More is a slip of the keyboard: all runs are dealt out before the first, and each worker is a process."""
 
 Progress = Callable[[int, int], None]
@@ -38,6 +38,7 @@ class Plan:
         models: ``"tiny"``, ``"nano"`` or ``"small"``.
         runs: of each preset.
         workers: processes side by side.
+        racy_runs: of each preset with a race, which one order shows; None: as many as of the others.
 
     Raises:
         UserError: unknown models, or no run or no worker, or more than :data:`MOST` of them.
@@ -47,12 +48,18 @@ class Plan:
     models: str
     runs: int
     workers: int = 2
+    racy_runs: int | None = None
 
     def __post_init__(self) -> None:
         check_models(self.models)
         for name, most in MOST.items():
-            if not 1 <= getattr(self, name) <= most:
-                raise UserError(f"{name} {getattr(self, name)}: give a whole number from 1 to {most}")
+            number = getattr(self, name)
+            if number is not None and not 1 <= number <= most:
+                raise UserError(f"{name.replace('_', ' ')} {number}: give a whole number from 1 to {most}")
+
+    def runs_of(self, preset: Preset) -> int:
+        """How often a preset runs."""
+        return self.runs if self.racy_runs is None or preset.expect is Expect.RIGHT else self.racy_runs
 
     def models_of(self, preset: Preset) -> str:
         """The weights that a preset runs with: trained ones where a draft's cache is at stake and no text.
@@ -64,21 +71,21 @@ class Plan:
 
     def tasks(self, preset: Preset) -> Iterator[Task]:
         """All that is to be done for a preset."""
-        models = self.models_of(preset)
+        models, runs = self.models_of(preset), self.runs_of(preset)
         where = (preset.name, models, self.device)
         # Recorded on sim whichever device runs: the order of the calls is the same, and the checker needs no GPU.
         yield Task(Do.RACES, preset.name, models, "sim")
         yield Task(Do.COST, *where)
-        yield Task(Do.CONTROL, *where, tuple(range(min(self.runs, CONTROL_RUNS))))
-        share = self._share()
-        for begin in range(0, self.runs, share):
-            yield Task(Do.RUNS, *where, tuple(range(begin, min(begin + share, self.runs))))
+        yield Task(Do.CONTROL, *where, tuple(range(min(runs, CONTROL_RUNS))))
+        share = self._share(runs)
+        for begin in range(0, runs, share):
+            yield Task(Do.RUNS, *where, tuple(range(begin, min(begin + share, runs))))
 
-    def _share(self) -> int:
+    def _share(self, runs: int) -> int:
         """Runs of a task: of a GPU all, since an engine takes long to build there; else few runs are shared evenly."""
         if self.device != "sim":
-            return self.runs
-        return A_SHARE if self.runs > A_SHARE else -(-self.runs // self.workers)
+            return runs
+        return A_SHARE if runs > A_SHARE else -(-runs // self.workers)
 
 
 def machine_of(plan: Plan) -> Machine:
