@@ -69,6 +69,25 @@ def test_bad_numbers_are_refused_before_anything_runs(refimpl: Command) -> None:
         assert words[1] in done.stderr
 
 
+def test_the_fewer_runs_are_those_of_presets_with_a_race(refimpl: Command) -> None:
+    words = ("--device", "sim", "--runs", "2", "--racy-runs", "1", "--workers", "1", "--json")
+    rows = json.loads(refimpl("history", "--only", "latest,no-barrier", *words).stdout)["rows"]
+    assert {row["preset"]: row["runs"] for row in rows} == {"latest": 2, "no-barrier": 1}
+
+
+def test_a_profile_is_refused_in_one_sentence_where_it_cannot_be_made(refimpl: Command) -> None:
+    for words, says in (
+        (("--preset", "nope"), "'nope'"),
+        (("--preset", "latest", "--steps", "0"), "--steps 0"),
+        (("--preset", "latest", "-o", "trace.txt"), ".json.gz"),
+        (("--preset", "28363"), "only eagle and dflash"),
+    ):
+        done = refimpl("profile", *words)
+        assert done.returncode == 2
+        assert len(done.stderr.splitlines()) == 1
+        assert says in done.stderr
+
+
 def test_a_preset_that_is_named_twice_runs_once(refimpl: Command) -> None:
     words = ("--device", "sim", "--runs", "1", "--workers", "1", "--json")
     row, *others = json.loads(refimpl("history", "--only", "latest, latest", *words).stdout)["rows"]
@@ -101,6 +120,16 @@ def test_rows_of_which_the_table_says_other_now_are_run_again() -> None:
     data = {"runs": 1, "models": "tiny", "rows": rows}
     cut = Result("cut", "the simulated device", "", "2.13.0", "2026-11-30", "python -m refimpl history", data)
     assert [row["preset"] for row in kept(cut, "sim", Plan("sim", "tiny", runs=1))] == ["coarse"]
+
+
+def test_presets_with_a_race_may_run_less_often_and_a_campaign_goes_on_as_it_began() -> None:
+    rows = [{**ROW, "preset": "before-35748", "expect": "racy-harmful", "runs": 2}, {**ROW, "preset": "coarse"}]
+    data = {"runs": 1, "racy_runs": 2, "models": "tiny", "rows": rows}
+    cut = Result("cut", "the simulated device", "", "2.13.0", "2026-11-30", "python -m refimpl history", data)
+    assert len(kept(cut, "sim", Plan("sim", "tiny", runs=1, racy_runs=2))) == 2
+    for plan in (Plan("sim", "tiny", runs=1), Plan("sim", "tiny", runs=1, racy_runs=3)):
+        with pytest.raises(UserError, match="2 of presets with a race"):
+            kept(cut, "sim", plan)
 
 
 def test_a_run_of_one_preset_does_not_take_the_place_of_a_campaign(refimpl: Command) -> None:
