@@ -33,6 +33,7 @@ class Span:
         start_us, end_us: execution in microseconds from the trace's beginning.
         op: index of the op in the program, when there is a program.
         submit_us, ready_us: when the host began and ended the call that queued it.
+        call: the runtime's own name of that call, or of the one that held the host, such as ``"cudaLaunchKernel"``.
     """
 
     lane: str
@@ -43,6 +44,7 @@ class Span:
     op: int | None = None
     submit_us: float | None = None
     ready_us: float | None = None
+    call: str | None = None
 
     @property
     def us(self) -> float:

@@ -2,12 +2,17 @@
 
 from refimpl.timeline.accounts import Accounts, Blocked, LaneAccount, accounts, table
 from refimpl.timeline.chrome import to_chrome
+from refimpl.timeline.columns import columns
+from refimpl.timeline.columns_in import from_columns
 from refimpl.timeline.costs import Costs
 from refimpl.timeline.crop import crop
 from refimpl.timeline.edges import Edge, drawn_edges, event_edges
 from refimpl.timeline.idle import Idle, gaps
 from refimpl.timeline.names import stem
+from refimpl.timeline.ordering import SpanEdge, ordering
+from refimpl.timeline.perfetto import to_perfetto
 from refimpl.timeline.profiler import from_profiler
+from refimpl.timeline.report import Report, report
 from refimpl.timeline.schedule import schedule
 
 __all__ = [
@@ -17,14 +22,21 @@ __all__ = [
     "Edge",
     "Idle",
     "LaneAccount",
+    "Report",
+    "SpanEdge",
     "accounts",
+    "columns",
     "crop",
     "drawn_edges",
     "event_edges",
+    "from_columns",
     "from_profiler",
     "gaps",
+    "ordering",
+    "report",
     "schedule",
     "stem",
     "table",
     "to_chrome",
+    "to_perfetto",
 ]

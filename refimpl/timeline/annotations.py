@@ -1,10 +1,9 @@
-"""The names that profiled code gives to stretches of its time with ``record_function``."""
+"""The names that profiled code gives to stretches of its time with ``record_function``, and operators alike."""
 
 from bisect import bisect_right
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Iterable, Iterator
 
-from refimpl.timeline.chrome_file import Event
+from refimpl.timeline.chrome_file import Event, Thread
 
 LANE = "lane:"
 _CONTAINERS = (LANE, "ProfilerStep")
@@ -18,17 +17,18 @@ class Annotations:
     """
 
     def __init__(self, events: Iterable[Event]) -> None:
-        self._threads: dict[Any, list[Event]] = {}
-        self._parents: dict[Any, list[int | None]] = {}
+        self._threads: dict[Thread, list[Event]] = {}
+        self._starts: dict[Thread, list[float]] = {}
+        self._parents: dict[Thread, list[int | None]] = {}
         for event in sorted(events, key=lambda e: (e.start, -e.end)):
             self._insert(event)
 
     def around(self, call: Event | None) -> list[str]:
         """Names of the annotations that enclose a call on its thread, innermost first."""
-        if call is None:
+        if call is None or call.thread not in self._threads:
             return []
-        events, parents = self._threads.get(call.thread, []), self._parents.get(call.thread, [])
-        at: int | None = bisect_right(events, call.start, key=lambda e: e.start) - 1
+        events, parents = self._threads[call.thread], self._parents[call.thread]
+        at: int | None = bisect_right(self._starts[call.thread], call.start) - 1
         names = []
         while at is not None and at >= 0:
             if call.end <= events[at].end:
@@ -44,6 +44,19 @@ class Annotations:
             found += [e for k, e in enumerate(events) if k not in holders and not e.name.startswith(_CONTAINERS)]
         return found
 
+    def outermost(self) -> Iterator[Event]:
+        """Those that no other encloses."""
+        for thread, events in self._threads.items():
+            yield from (e for e, parent in zip(events, self._parents[thread], strict=True) if parent is None)
+
+    def named(self) -> set[Thread]:
+        """Threads on which at least one annotation names a piece of work."""
+        return {
+            thread
+            for thread, events in self._threads.items()
+            if any(not event.name.startswith(_CONTAINERS) for event in events)
+        }
+
     def _insert(self, event: Event) -> None:
         events = self._threads.setdefault(event.thread, [])
         parents = self._parents.setdefault(event.thread, [])
@@ -52,6 +65,7 @@ class Annotations:
             parent = parents[parent]
         events.append(event)
         parents.append(parent)
+        self._starts.setdefault(event.thread, []).append(event.start)
 
 
 def lane_of(names: list[str]) -> str | None:

@@ -1,40 +1,42 @@
 """The caching allocator's blocks: who holds which, and what a reuse has to wait for."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 
+from refimpl.order.graph import blocks_before
+from refimpl.program import Program
 from refimpl.program.ops import RecordStream, TensorAlloc, TensorFree
 from refimpl.timeline.tasks import Task
 
 
-@dataclass
-class _Owner:
-    lanes: dict[str, None] = field(default_factory=dict)
-    marks: list[Task] = field(default_factory=list)
-
-
 class Blocks:
-    """Which tensor lives in which block; one that recorded streams used delays the next owner of its block."""
+    """Which tensor lives in which block, and which streams the allocator knows of: the rules of ``refimpl.order``.
 
-    def __init__(self) -> None:
-        self._by_buf: dict[str, _Owner] = {}
-        self._by_block: dict[str, _Owner] = {}
+    Args:
+        program: whose tensors they are; some may have been handed out before it begins.
+    """
 
-    def take(self, op: TensorAlloc) -> list[Task]:
-        """The new owner moves in; returns the marks of the last owner's free that the host has to see passed."""
+    def __init__(self, program: Program) -> None:
+        self._block_of = blocks_before(program)
+        self._home: dict[str, str | None] = {}
+        self._users: dict[str, list[str]] = {}
+        self._pending: dict[str, list[Task]] = {}
+
+    def take(self, op: TensorAlloc, home: str | None) -> list[Task]:
+        """The buffer is handed out on lane ``home``; returns the marks that the host has to see passed before."""
+        self._home[op.buf] = home
         if op.block is None:
             return []
-        last = self._by_block.get(op.block)
-        self._by_buf[op.buf] = self._by_block[op.block] = _Owner()
-        return last.marks if last is not None else []
+        self._block_of[op.buf] = op.block
+        self._users.pop(op.buf, None)
+        return self._pending.pop(op.block, [])
 
     def use(self, op: RecordStream, lane: str) -> None:
-        """The allocator learns that the lane uses the buffer."""
-        if op.buf in self._by_buf:
-            self._by_buf[op.buf].lanes[lane] = None
+        """The allocator learns that the lane uses the buffer; of the one that it was handed out on it knows."""
+        if self._home.get(op.buf) != lane:
+            self._users.setdefault(op.buf, []).append(lane)
 
     def give_back(self, op: TensorFree, mark: Callable[[str], Task]) -> None:
         """The buffer is freed: ``mark`` is called for the tail of every lane that was recorded."""
-        owner = self._by_buf.get(op.buf)
-        if owner is not None:
-            owner.marks += [mark(lane) for lane in owner.lanes]
+        users, block = self._users.pop(op.buf, []), self._block_of.get(op.buf)
+        if block is not None:
+            self._pending.setdefault(block, []).extend(mark(lane) for lane in users)

@@ -4,7 +4,7 @@ from bisect import bisect_left
 from dataclasses import dataclass
 
 from refimpl.program import Span, SpanKind, Trace
-from refimpl.timeline.intervals import Interval, Overlapping, rest, union
+from refimpl.timeline.intervals import Interval, Overlapping, rest
 from refimpl.timeline.names import stem
 
 
@@ -70,8 +70,13 @@ class _Causes:
 
     def of(self, gap: Interval, then: Span) -> list[Idle]:
         """The pieces of a gap that ends when ``then`` starts."""
-        waits = self.waits[then.lane].within(gap)
-        pieces = [Idle(*part, stem(w.name)) for w in waits for part in union([(w.start_us, w.end_us)], gap)]
+        pieces: list[Idle] = []
+        at = gap[0]
+        for wait in self.waits[then.lane].within(gap):  # of two waits side by side in a graph, each has its own part
+            start, end = max(wait.start_us, at), min(wait.end_us, gap[1])
+            if end > start:
+                pieces.append(Idle(start, end, stem(wait.name)))
+                at = end
         left = rest([(piece.from_us, piece.to_us) for piece in pieces], gap)
         return sorted([*pieces, *(Idle(*part, self.host_in(part)) for part in left)], key=lambda piece: piece.from_us)
 

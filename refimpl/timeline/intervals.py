@@ -46,7 +46,7 @@ def rest(covered: Iterable[Interval], window: Interval) -> list[Interval]:
 
 def length(intervals: Iterable[Interval]) -> float:
     """Sum of the lengths."""
-    return sum(end - start for start, end in intervals)
+    return sum((end - start for start, end in intervals), 0.0)
 
 
 class Overlapping:

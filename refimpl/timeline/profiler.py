@@ -13,23 +13,18 @@ Convention for names, in the profiled code::
 
 import os
 import re
-from collections import Counter
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from refimpl.program import Span, SpanKind, Trace, TraceSource, UserError
-from refimpl.timeline.annotations import Annotations, lane_of, own_name
-from refimpl.timeline.chrome_file import GPU_WORK, Event, device_name, read_events, source_name
+from refimpl.timeline.annotations import Annotations, own_name
+from refimpl.timeline.calls import Calls, gpu_of
+from refimpl.timeline.chrome_file import CALLS, GPU_WORK, NOTE, OPERATOR, Event, Profile, read_profile, source_name
 from refimpl.timeline.crop import shifted
-from refimpl.timeline.intervals import Interval, Overlapping, rest
-
-_CALLS = ("cuda_runtime", "cuda_driver", "hip_runtime")
-_HOLDS = re.compile(
-    r"^(?:cuda|cu|hip)(?:(Event|Stream|Device|Ctx)Synchronize|Memcpy|MemcpyDtoH)(?:_v\d+|_ptsz|_ptds)*$"
-)
-"""Calls that hold the host, in the words of CUDA's and HIP's runtimes and drivers."""
-_NAMED_HOLD = "synchronize("
-_FIRST = ("host", "schedule", "plan", "forward", "copy")
+from refimpl.timeline.foreign import from_others
+from refimpl.timeline.host_spans import host_spans
+from refimpl.timeline.places import HostLanes, Launched, StreamLanes, in_order
 
 
 def from_profiler(
@@ -41,10 +36,15 @@ def from_profiler(
 
     GPU work lies on the lane that a ``lane:…`` annotation around its launch names; else on that of its stream, which
     is the given one, the one under which most of the stream's work was launched, or ``"stream 7"``. ``submit_us``
-    and ``ready_us`` are the launch call's. On the host lane lie the calls that block and the innermost annotations,
-    the latter without the time that a call in them blocks. Waits of streams are not in it: the profiler's
-    ``Stream Wait Event`` slices have the times of the host's call, and do not say which record was taken. With
-    ``enable_cuda_sync_events=True`` a blocking call is named by the number of its event.
+    and ``ready_us`` are the launch call's, and ``call`` is its name. On the host lane lie the calls that block and the
+    innermost annotations, the latter without the time that a call in them blocks; a thread without annotations shows
+    its outermost operators. Waits of streams are not in it: the profiler's ``Stream Wait Event`` slices have the times
+    of the host's call, and do not say which record was taken. With ``enable_cuda_sync_events=True`` a blocking call is
+    named by the number of its event.
+
+    A trace of several GPUs or processes has lanes for each: ``"GPU 1 stream 7"``, ``"process 41 thread 43"``;
+    ``"host"`` is the thread that makes most calls. A trace that ``to_chrome`` wrote comes back as it was. Of other
+    chrome traces each thread is a lane.
 
     Args:
         source: a ``.json`` or ``.json.gz`` file, or the parsed JSON.
@@ -55,7 +55,7 @@ def from_profiler(
         A measured Trace that begins at its first span.
 
     Raises:
-        UserError: the file is missing, empty, cut off, no chrome trace, or shows neither GPU work nor annotations.
+        UserError: the file is missing, empty, cut off, too large, no chrome trace, or shows nothing that ran.
 
     Example:
         >>> kernel = {"ph": "X", "cat": "kernel", "name": "gemm", "ts": 50.0, "dur": 9.0, "args": {"stream": 7}}
@@ -63,52 +63,59 @@ def from_profiler(
         >>> trace.lanes, trace.spans[0].start_us, trace.spans[0].end_us
         (('host', 'forward'), 0.0, 9.0)
     """
-    events, data = read_events(source)
-    notes = Annotations(event for event in events if event.category == "user_annotation")
-    calls = {event.correlation: event for event in events if event.category in _CALLS and event.correlation is not None}
-    work = [event for event in events if event.category in GPU_WORK]
-    names = _lane_names(work, calls, notes, lanes or {})
-    spans = [*_gpu_spans(work, calls, notes, names, merge_launches), *_host_spans(events, notes)]
+    profile = read_profile(source)
+    if not profile.events and profile.others:
+        return from_others(profile, source_name(source))
+    spans = _Import(profile, lanes or {}, merge_launches).spans()
     if not spans:
         raise UserError(
             f"{source_name(source)} shows neither GPU work nor annotations; profile with ProfilerActivity.CUDA"
         )
-    return _trace(spans, device_name(data))
+    return _trace(spans, profile.device)
 
 
-def _lane_names(
-    work: list[Event], calls: Mapping[int, Event], notes: Annotations, given: Mapping[int, str]
-) -> dict[int | None, str]:
-    votes: dict[int | None, Counter[str]] = {}
-    for event in work:
-        lane = lane_of(notes.around(_call_of(event, calls)))
-        votes.setdefault(event.stream, Counter()).update([lane] if lane else [])
-    names = {stream: c.most_common(1)[0][0] if c else f"stream {stream}" for stream, c in votes.items()}
-    names.update(given.items())
-    return names
+@dataclass
+class _Import:
+    """One profile on its way to a trace."""
+
+    profile: Profile
+    given: Mapping[int, str]
+    merge: bool
+
+    def spans(self) -> list[Span]:
+        """GPU work, then what the host did."""
+        events = self.profile.events
+        work = [event for event in events if event.category in GPU_WORK]
+        calls = Calls((event for event in events if event.category in CALLS), work)
+        notes = Annotations(event for event in events if event.category == NOTE)
+        operators = Annotations(event for event in events if event.category == OPERATOR)
+        launched = _launched(work, calls, notes, self.merge)
+        lanes = StreamLanes(launched, self.given)
+        hosts = HostLanes(events, self.profile.threads)
+        spans = [_gpu_span(one, lanes.of(one)) for one in launched]
+        return [*spans, *host_spans(events, launched, notes, operators, hosts)]
 
 
-def _call_of(event: Event, calls: Mapping[int, Event]) -> Event | None:
-    return calls.get(event.correlation) if event.correlation is not None else None
-
-
-def _gpu_spans(
-    work: list[Event], calls: Mapping[int, Event], notes: Annotations, names: Mapping[int | None, str], merge: bool
-) -> list[Span]:
-    """One span a launch (or a kernel), on its lane, with the times of its call."""
+def _launched(work: Iterable[Event], calls: Calls, notes: Annotations, merge: bool) -> list[Launched]:
+    """GPU work by launch (or by kernel), in order of time."""
     launches: dict[Any, list[Event]] = {}
     for number, event in enumerate(work):
         one = merge and event.correlation is not None
-        launches.setdefault((event.correlation, event.stream) if one else number, []).append(event)
-    return [_gpu_span(parts, _call_of(parts[0], calls), notes, names) for parts in launches.values()]
+        key = (gpu_of(event), event.correlation, event.stream) if one else number
+        launches.setdefault(key, []).append(event)
+    found = []
+    for parts in launches.values():
+        call = calls.of(parts[0])
+        found.append(Launched(parts, call, notes.around(call)))
+    return found
 
 
-def _gpu_span(parts: list[Event], call: Event | None, notes: Annotations, names: Mapping[int | None, str]) -> Span:
-    first, around = parts[0], notes.around(call)
-    lane = lane_of(around) or names[first.stream]
-    name = own_name(around) or (_short(first.name) if len(parts) == 1 else "graph")
-    times = (call.start, call.end) if call is not None else (None, None)
-    return Span(lane, name, SpanKind.RUN, first.start, max(part.end for part in parts), None, *times)
+def _gpu_span(one: Launched, lane: str) -> Span:
+    first = one.work[0]
+    name = own_name(one.around) or (_short(first.name) if len(one.work) == 1 else "graph")
+    call = one.call
+    times = (call.start, call.end, call.name) if call is not None else ()
+    return Span(lane, name, SpanKind.RUN, first.start, max(part.end for part in one.work), None, *times)
 
 
 def _short(name: str) -> str:
@@ -125,57 +132,8 @@ def _short(name: str) -> str:
     return head.split("::")[-1].split(" ")[-1] or name
 
 
-def _host_spans(events: list[Event], notes: Annotations) -> list[Span]:
-    """Blocking calls, and the innermost annotations with the blocking calls cut out of them."""
-    main = _main_thread(events)
-    held: dict[Any, list[Span]] = {}
-    numbers = {e.correlation: e.args.get("wait_on_cuda_event_id") for e in events if e.category == "cuda_sync"}
-    for e in events:
-        if e.category in _CALLS and _HOLDS.match(e.name):
-            name = _held_name(e, notes, numbers.get(e.correlation))
-            blocked = Span(_host_lane(e, main), name, SpanKind.BLOCKED, e.start, e.end)
-            held.setdefault(e.thread, []).append(blocked)
-    spans = [span for blocked in held.values() for span in blocked]
-    by_time = {thread: Overlapping(blocked) for thread, blocked in held.items()}
-    for note in notes.innermost():
-        if not note.name.startswith(_NAMED_HOLD):
-            whole = (note.start, note.end)
-            holes = by_time[note.thread].within(whole) if note.thread in by_time else []
-            spans += [_host_span(note, part, main) for part in rest([(s.start_us, s.end_us) for s in holes], whole)]
-    return spans
-
-
-def _host_span(note: Event, part: Interval, main: Any) -> Span:
-    return Span(_host_lane(note, main), note.name, SpanKind.HOST, *part)
-
-
-def _main_thread(events: Iterable[Event]) -> Any:
-    """The thread that makes most of the calls, or else has most of the annotations."""
-    counts = Counter(e.thread for e in events if e.category in _CALLS) or Counter(
-        e.thread for e in events if e.category == "user_annotation"
-    )
-    return counts.most_common(1)[0][0] if counts else None
-
-
-def _host_lane(event: Event, main: Any) -> str:
-    return "host" if event.thread == main else f"thread {event.thread[1]}"
-
-
-def _held_name(event: Event, notes: Annotations, number: object) -> str:
-    """The annotation that names the call, else the call with its event's number or the annotation that it stands in."""
-    around = own_name(notes.around(event))
-    if around is not None and around.startswith(_NAMED_HOLD):
-        return around
-    match = _HOLDS.match(event.name)
-    what = (match.group(1) or "").lower() if match else ""
-    call = f"synchronize({what}{'' if number is None else f' {number}'})" if what else event.name
-    return call if around is None else f"{call} in {around}"
-
-
 def _trace(spans: list[Span], device: str) -> Trace:
     """The spans in order of time, from 0."""
-    used = dict.fromkeys(["host", *(s.lane for s in sorted(spans, key=lambda s: s.start_us))])
-    lanes = (*(lane for lane in _FIRST if lane in used), *(lane for lane in used if lane not in _FIRST))
+    ordered = tuple(sorted(spans, key=lambda s: (s.start_us, s.end_us)))
     zero = min(us for s in spans for us in (s.start_us, s.submit_us) if us is not None)
-    ordered = sorted(spans, key=lambda s: (s.start_us, s.end_us))
-    return shifted(Trace(lanes, tuple(ordered), TraceSource.MEASURED, device), -zero)
+    return shifted(Trace(in_order(s.lane for s in ordered), ordered, TraceSource.MEASURED, device), -zero)

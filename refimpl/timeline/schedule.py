@@ -68,7 +68,7 @@ class _Scheduler:
         self.tails: dict[str, Task] = {}
         self.captures: dict[str, Task] = {}
         self.agents: dict[str, list[Task]] = {}
-        self.blocks = Blocks()
+        self.blocks = Blocks(program)
         self.drawn: list[_Drawn] = []
 
     def run(self) -> Trace:
@@ -89,13 +89,13 @@ class _Scheduler:
             case o.SetDevice():
                 self.streams.device = op.device
             case o.TensorAlloc():
-                marks = self.blocks.take(op)
+                marks = self.blocks.take(op, None if op.stream is None else self.streams.lane(op.stream))
                 if marks:
                     self._block(f"reuse of {op.block}", marks)
             case o.RecordStream():
                 self.blocks.use(op, self.streams.lane(op.stream))
             case o.TensorFree():
-                self.blocks.give_back(op, self._act)
+                self.blocks.give_back(op, self._mark_of_allocator)
             case o.Alloc() | o.Free():
                 pass
             case _:
@@ -158,10 +158,11 @@ class _Scheduler:
         buffers = self.program.buffers
         rule = copy_rule(op, buffers) if isinstance(op, o.Memcpy) else fill_rule(op, buffers)
         stream = runs_on(op)
-        drained = self._act(self.streams.lane(stream)) if rule is HostRule.STAGES else None
+        if rule is HostRule.STAGES:  # the write is queued only when the host has taken the source
+            self._block(label(op), (self._act(self.streams.lane(stream)),))
         task = self._run(op, stream, default_us)
-        if rule is not HostRule.NONE:
-            self._block(label(op), (drained or task,))
+        if rule is HostRule.BLOCKS:
+            self._block(label(op), (task,))
 
     def _block(self, name: str, tasks: Iterable[Task]) -> None:
         end = self.graph.ends_blocking(tasks)
@@ -194,10 +195,17 @@ class _Scheduler:
         sets: str | None = None,
     ) -> Task:
         """An action on a stream, behind its tail and those across the legacy barrier."""
-        after = tuple(self.tails[name] for name in self.streams.ahead_of(lane) if name in self.tails)
         floor = max(self.host, self.stall.get(self.index, 0.0))
+        after = self._ahead(lane)
         self.tails[lane] = self.graph.add(Task(floor, us=us, after=after, until=until, awaits=awaits, sets=sets))
         return self.tails[lane]
+
+    def _mark_of_allocator(self, lane: str) -> Task:
+        """What a stream holds when a tensor is freed; no action, so that no blocking stream waits for one on legacy."""
+        return self.graph.add(Task(self.host, after=self._ahead(lane)))
+
+    def _ahead(self, lane: str) -> tuple[Task, ...]:
+        return tuple(self.tails[name] for name in self.streams.ahead_of(lane) if name in self.tails)
 
     # ── spans ──
 

@@ -2,9 +2,21 @@
 
 import json
 from collections import Counter
+from contextlib import suppress
 
-from refimpl.program import EventRecord, GraphLaunch, Launch, Node, StreamSync, StreamWaitEvent, StreamWaitStream
+from refimpl.program import (
+    EventRecord,
+    GraphLaunch,
+    Launch,
+    Node,
+    StreamSync,
+    StreamWaitEvent,
+    StreamWaitStream,
+    UserError,
+)
 from refimpl.timeline import event_edges, from_profiler, schedule, to_chrome
+from refimpl.timeline.ordering import ordering
+from tests.property.programs import random_program
 from tests.unit.timeline.loops import overlapped, program
 
 
@@ -68,3 +80,45 @@ def test_edges_of_a_graph_name_its_nodes() -> None:
         (0, "mark", 1, "hold"),
         (1, "mark", 2, None),
     ]
+
+
+def test_there_is_an_arrow_for_every_ordering_edge_and_every_call() -> None:
+    judged = 0
+    for seed in range(150):
+        made = random_program(seed)
+        with suppress(UserError):  # a deadlock has no trace
+            trace = schedule(made)
+            edges = Counter(str(edge.kind) for edge in ordering(trace, made))
+            calls = len({span.op for span in trace.spans if span.lane != "host"})
+            events = to_chrome(trace, made)["traceEvents"]
+            for phase in "sf":
+                drawn = Counter(e["cat"] for e in events if e["ph"] == phase)
+                assert drawn == edges + Counter(submit=calls)
+            judged += 1
+    assert judged > 80
+
+
+def test_both_ends_of_an_arrow_lie_in_the_slices_that_they_join() -> None:
+    """A viewer binds an end to the slice that is open at its time, and drops an arrow that it cannot bind."""
+    for made in (overlapped("wait"), overlapped("synchronize"), *(random_program(seed) for seed in range(40))):
+        with suppress(UserError):
+            trace = schedule(made)
+            events = to_chrome(trace, made)["traceEvents"]
+            slices = [e for e in events if e["ph"] == "X"]
+            spans = slices[: len(trace.spans)]
+            ends = {(e["id"], e["ph"]): e for e in events if e["ph"] in "sf" and e["cat"] != "submit"}
+            numbers = sorted({number for number, _ in ends})
+            for number, edge in zip(numbers, ordering(trace, made), strict=True):
+                for phase, place in (("s", edge.source), ("f", edge.target)):
+                    end, own = ends[number, phase], spans[place]
+                    assert end["tid"] == own["tid"]
+                    assert own["ts"] <= end["ts"] < own["ts"] + own["dur"]
+
+
+def test_a_mark_reaches_back_and_never_into_what_follows_it() -> None:
+    ops = (Launch(stream="s", name="a", us=10), EventRecord(event="e", stream="s"), Launch(stream="s", name="b", us=10))
+    slices = {e["name"]: e for e in to_chrome(schedule(program(*ops)))["traceEvents"] if e["ph"] == "X"}
+    mark = slices["record(e)"]
+    assert mark["dur"] > 0
+    assert slices["a"]["ts"] <= mark["ts"]
+    assert round(mark["ts"] + mark["dur"], 6) <= slices["b"]["ts"]

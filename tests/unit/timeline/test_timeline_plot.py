@@ -10,9 +10,12 @@ from refimpl.order import check
 from refimpl.program import Launch, Program, Span, SpanKind, Stream, Trace, TraceSource, UserError
 from refimpl.program.errors import printable
 from refimpl.timeline import schedule
+from refimpl.timeline.intervals import length, union
 from refimpl.view.plot import alt_text, compare, plot
+from refimpl.view.plot_dense import CROWD, Crowd, crowd, shares
 from refimpl.view.plot_layout import COLOURS, fit, labels, rows_of, slots, text_on, wordings
 from tests.unit.timeline.loops import of, overlapped, program
+from tests.view.long_run import long_run
 
 RACY = program(
     Launch(stream="s", name="verify", us=400, writes=(of("x"),)),
@@ -195,3 +198,63 @@ def test_rows_do_not_touch_and_texts_have_contrast() -> None:
 def test_bars_that_overlap_on_one_lane_share_its_height() -> None:
     root, left, right, after = bar("root", 0, 10), bar("left", 10, 30), bar("right", 10, 60), bar("after", 60, 70)
     assert slots([root, left, right, after]) == {root: (0, 1), left: (0, 2), right: (1, 2), after: (0, 1)}
+
+
+# ── runs of many spans ──
+
+
+def test_a_lane_of_few_spans_is_drawn_span_by_span_however_short_they_are() -> None:
+    bars = [bar("draft", 10.0 * k, 10.0 * k + 1) for k in range(CROWD)]
+    assert crowd(bars, (0, 1e6), 1e5) == Crowd(bars, [], [])
+
+
+def test_a_crowd_is_summed_up_and_what_can_be_seen_in_it_is_drawn_as_itself() -> None:
+    short = [bar("draft", 2.0 * k, 2.0 * k + 1) for k in range(4000)]
+    held = [bar("synchronize(e)", 10_000 + 4.0 * k, 10_001 + 4.0 * k, SpanKind.BLOCKED) for k in range(500)]
+    long = bar("verify", 8000, 9000)
+    shown = crowd([*short, long, *held], (0, 12_000), 12_000 / 4.0)
+    assert shown.bars == [long]
+    assert len(shown.busy) == len(shown.held) == 400
+    assert {round(share, 6) for share in shown.busy[:260]} == {0.5}
+    assert set(shown.busy[270:]) == set(shown.held[:330]) == {0.0}
+    assert {round(share, 1) for share in shown.held[340:]} <= {0.2, 0.3}
+
+
+def test_the_shares_of_all_columns_are_the_time_that_is_covered() -> None:
+    times = [(0.3 * k, 0.3 * k + 0.07 * (k % 5)) for k in range(1000)]
+    window = (13.7, 251.2)
+    covered = length(union(times, window))
+    for count in (1, 7, 400, 5000):
+        found = shares(times, window, count)
+        assert sum(found) * (window[1] - window[0]) / count == pytest.approx(covered)
+        assert all(0 <= share <= 1 for share in found)
+
+
+def test_a_run_of_many_spans_has_few_shapes_and_says_what_a_band_is() -> None:
+    run = long_run(20_000)
+    picture = plot(run, step_op="prepare")
+    (ax,) = picture.figure.axes
+    assert len(ax.patches) + len(ax.collections) + len(ax.lines) < 400
+    assert any("height of a band: share of the time" in text.get_text() for text in picture.figure.texts)
+    steps = sum(span.name.startswith("prepare") for span in run.spans) - 1
+    assert any(text.startswith(f"{steps} steps · median 0.") for text in texts(picture))
+    assert "Busy: host " in picture.alt
+
+
+def test_more_arrows_than_can_be_told_apart_are_left_out_and_counted() -> None:
+    many, few = overlapped("wait", steps=200), overlapped("wait", steps=4)
+    left_out = [any("arrows left out" in t.get_text() for t in plot(schedule(p), p).figure.texts) for p in (many, few)]
+    assert left_out == [True, False]
+
+
+@pytest.mark.parametrize("format", ["png", "svg", "pdf"])
+def test_a_picture_is_the_same_bytes_in_every_format(format: str) -> None:
+    first, second = (plot(schedule(RACY), RACY).encoded(format) for _ in "12")
+    assert first == second
+    assert first.startswith({"png": b"\x89PNG", "svg": b"<?xml", "pdf": b"%PDF"}[format])
+
+
+def test_a_picture_of_an_unknown_format_is_refused_and_leaves_no_file(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="png, svg, pdf"):
+        plot(schedule(RACY)).save(tmp_path / "a.bmp")
+    assert not list(tmp_path.iterdir())
