@@ -7,6 +7,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from refimpl.commands import bench_options as options
+from refimpl.commands import overwriting
 from refimpl.program.errors import UserError
 
 if TYPE_CHECKING:
@@ -16,12 +18,11 @@ if TYPE_CHECKING:
 Keep: TypeAlias = Callable[[Mapping[str, Any]], None]
 COMMAND = "python -m refimpl bench"
 LAUNCHES = "10000,100000,1000000"
-SECONDS = 600.0
 ENGINES = ("engine", "fences")
 """What runs the engine, on any device."""
 OPTIONS = {
     "launches": ("order",),
-    "repeats": ("order", "sim"),
+    "repeats": ("order", "sim", "view"),
     "only": ENGINES,
     "seconds": ENGINES,
     "device": ENGINES,
@@ -35,24 +36,28 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare what to measure, how much of it, and the form of the answer."""
     parser.add_argument(
         "what",
-        choices=["order", "sim", "engine", "fences"],
+        choices=["order", "sim", "view", "engine", "fences"],
         help="order: the streaming checker beside the core of torch's sanitizer; "
         "sim: operators on the simulated device beside plain CPU torch; "
+        "view: frames a second of the view of a recorded run in Chromium, and how soon it opens; "
         "engine: decoding beside transformers and beside the bounds of the device; "
         "fences: a step of the engine under each fence, beside its control",
     )
     parser.add_argument("--launches", help=f"order: sizes, comma-separated (default: {LAUNCHES})")
-    parser.add_argument("--repeats", type=int, help="runs of each; medians are shown (default: order 3, sim 30)")
+    parser.add_argument(
+        "--repeats", type=int, help="runs of each; medians are shown (default: order 3, sim 30, view 5)"
+    )
     parser.add_argument("--only", metavar="PARTS", help="engine, fences: which parts, comma-separated (default: all)")
     parser.add_argument("--models", metavar="NAMES", help="engine, fences: which weights (default: the device's)")
     parser.add_argument(
-        "--seconds", type=float, help=f"engine, fences: no part begins after so long (default: {SECONDS:g})"
+        "--seconds", type=float, help=f"engine, fences: no part begins after so long (default: {options.SECONDS:g})"
     )
     parser.add_argument("--device", choices=["cuda", "sim"], help="engine, fences: where (default: the best device)")
     parser.add_argument(
         "--json",
         action="store_true",
-        help='one object: {"workloads": [...]} for order, {"rows": [...]} for sim, a list a part for engine and fences',
+        help='one object: {"workloads": [...]} for order, {"rows": [...]} for sim and view; '
+        "a list a part for engine and fences",
     )
     parser.add_argument("--save", metavar="NAME", help="also write results/NAME.json")
     parser.add_argument(
@@ -69,13 +74,15 @@ def run(args: argparse.Namespace) -> int:
 
     _refuse_foreign(args)
     keep = _keeper(args)  # what cannot be saved is refused now rather than after the measurement
-    measure = {"sim": _sim, "order": _order, "engine": _engine, "fences": _fences}[args.what]
+    measure = {"sim": _sim, "order": _order, "view": _view, "engine": _engine, "fences": _fences}[args.what]
     data, table = measure(args, keep)
+    measured = _is_measured(args, data)
     if args.save is not None:
         keep(data)
-        print(f"wrote {results.file_of(args.save)}", file=sys.stderr)
+        file = results.file_of(args.save)
+        print(f"wrote {file}" if measured else f"nothing was measured, so {file} was not written", file=sys.stderr)
     print(json.dumps(data, indent=1) if args.json else table)
-    return 1 if data.get("failed") else 0
+    return 1 if data.get("failed") or not measured else 0
 
 
 def _refuse_foreign(args: argparse.Namespace) -> None:
@@ -88,24 +95,30 @@ def _refuse_foreign(args: argparse.Namespace) -> None:
 def _order(args: argparse.Namespace, _: Keep) -> tuple[dict[str, Any], str]:
     from refimpl.lessons import bench_order
 
-    rows = bench_order.measure(_sizes(args.launches or LAUNCHES), _repeats(args.repeats, 3), _progress)
+    rows = bench_order.measure(options.sizes(args.launches or LAUNCHES), options.repeats(args.repeats, 3), _progress)
     return {"workloads": list(bench_order.rows_json(rows))}, bench_order.table(rows)
 
 
 def _sim(args: argparse.Namespace, _: Keep) -> tuple[dict[str, Any], str]:
     from refimpl.lessons import bench_sim
 
-    rows = bench_sim.measure(_repeats(args.repeats, 30), progress=_progress)
+    rows = bench_sim.measure(options.repeats(args.repeats, 30), progress=_progress)
     return {"rows": list(bench_sim.rows_json(rows))}, bench_sim.table(rows)
 
 
+def _view(args: argparse.Namespace, _: Keep) -> tuple[dict[str, Any], str]:
+    from refimpl.lessons import bench_view
+
+    rows = bench_view.measure(repeats=options.repeats(args.repeats, bench_view.REPEATS), progress=_progress)
+    return {"rows": list(bench_view.rows_json(rows))}, bench_view.table(rows)
+
+
 def _engine(args: argparse.Namespace, keep: Keep) -> tuple[dict[str, Any], str]:
-    from refimpl.lessons.bench_engine.plan import chosen
-    from refimpl.lessons.bench_engine.report import PARTS, Run, recorded
+    from refimpl.lessons.bench_engine.report import Run, recorded
     from refimpl.lessons.bench_engine.table import table
 
-    only, seconds, device = _parts(args, PARTS), _seconds(args), _device(args)
-    models = chosen(device, _names(args.models))
+    only, seconds, device = options.parts(args), options.seconds(args), options.device(args)
+    models = options.engine_models(args)
     accept_lens = recorded(_saved(args).data) if args.add else None
     report = Run(device, only, seconds, _progress, keep, models, accept_lens=accept_lens).measure()
     return report, table(report)
@@ -113,32 +126,11 @@ def _engine(args: argparse.Namespace, keep: Keep) -> tuple[dict[str, Any], str]:
 
 def _fences(args: argparse.Namespace, keep: Keep) -> tuple[dict[str, Any], str]:
     from refimpl.lessons.bench_engine.table import table
-    from refimpl.lessons.history_timing.cases import PARTS
-    from refimpl.lessons.history_timing.plan import chosen
     from refimpl.lessons.history_timing.report import Run
 
-    only, seconds, device = _parts(args, tuple(PARTS)), _seconds(args), _device(args)
-    report = Run(device, only, seconds, _progress, keep, chosen(device, _names(args.models))).measure()
+    only, seconds, device = options.parts(args), options.seconds(args), options.device(args)
+    report = Run(device, only, seconds, _progress, keep, options.fence_models(args)).measure()
     return report, table(report)
-
-
-def _parts(args: argparse.Namespace, known: tuple[str, ...]) -> tuple[str, ...]:
-    only = known if args.only is None else tuple(args.only.split(","))
-    unknown = [part for part in only if part not in known]
-    if unknown:
-        raise UserError(f"--only {args.only}: {unknown[0]!r} is no part, use some of {','.join(known)}")
-    return only
-
-
-def _seconds(args: argparse.Namespace) -> float:
-    seconds: float = SECONDS if args.seconds is None else args.seconds
-    if not seconds > 0:
-        raise UserError(f"--seconds {args.seconds:g}: give a number above 0")
-    return seconds
-
-
-def _names(text: str | None) -> list[str] | None:
-    return None if text is None else text.split(",")
 
 
 def _keeper(args: argparse.Namespace) -> Keep:
@@ -154,7 +146,22 @@ def _keeper(args: argparse.Namespace) -> Keep:
     if args.save is None:
         return lambda _: None
     results.check_writable(args.save)
-    return lambda data: _write(args.save, data, _origin(args))
+    _refuse_loss(args)
+    return lambda data: _write(args.save, data, _origin(args)) if _is_measured(args, data) else None
+
+
+def _refuse_loss(args: argparse.Namespace) -> None:
+    """A report of some parts or weights does not take the place of one of more."""
+    from refimpl.lessons import results
+
+    if args.what in ENGINES and results.file_of(args.save).is_file():
+        models = options.engine_models(args) if args.what == "engine" else options.fence_models(args)
+        lost = overwriting.lost_groups(results.load(args.save), options.parts(args), models)
+        overwriting.refuse_loss(args.save, lost, "--add")
+
+
+def _is_measured(args: argparse.Namespace, data: Mapping[str, Any]) -> bool:
+    return args.what not in ENGINES or overwriting.is_measured(data)
 
 
 def _adder(args: argparse.Namespace) -> Keep:
@@ -167,21 +174,11 @@ def _adder(args: argparse.Namespace) -> Keep:
     from refimpl.lessons.history_timing.bars import bars as fence_bars
 
     saved = _saved(args)
-    torch.zeros(1, device=_device(args))  # it is known by its name once it is in use
+    torch.zeros(1, device=options.device(args))  # it is known by its name once it is in use
     origin = _origin(args)
     check_same_device(saved, origin.device)
     judge = engine_bars if args.what == "engine" else fence_bars
     return lambda data: _write(args.save, added(saved, data, origin, judge), Origin.of(vars(saved)))
-
-
-def _device(args: argparse.Namespace) -> str:
-    """Where the engine is measured; the device's module is loaded."""
-    from refimpl import device as devices
-    from refimpl.commands import chosen
-
-    name: str = chosen.device(args.device) or devices.best()
-    devices.get(name)
-    return name
 
 
 def _write(name: str, data: Mapping[str, Any], origin: "Origin") -> None:
@@ -214,24 +211,6 @@ def _origin(args: argparse.Namespace) -> "Origin":
     given += [f" --save {args.save} --add"] if args.add else []
     command = f"{COMMAND} {args.what}{''.join(given)}"
     return Origin(device, driver, machine.torch, machine.date, command)
-
-
-def _sizes(text: str) -> list[int]:
-    try:
-        sizes = [int(word) for word in text.split(",")]
-    except ValueError:
-        sizes = []
-    if not sizes or min(sizes) < 1:
-        raise UserError(f"--launches {text!r}: give whole numbers from 1, separated by commas")
-    return sizes
-
-
-def _repeats(count: int | None, default: int) -> int:
-    if count is None:
-        return default
-    if count < 1:
-        raise UserError(f"--repeats {count}: give a whole number from 1")
-    return count
 
 
 def _progress(words: str) -> None:

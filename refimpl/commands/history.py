@@ -6,6 +6,7 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from refimpl.commands import overwriting
 from refimpl.commands.terminal import StatusLine, filled
 from refimpl.program.errors import UserError
 
@@ -69,11 +70,7 @@ def refuse_loss(name: str, chosen: Sequence[str]) -> None:
         return
     rows = results.load(name).data.get("rows", [])
     lost = [row["preset"] for row in rows if isinstance(row, dict) and row.get("preset", "") not in ("", *chosen)]
-    if lost:
-        raise UserError(
-            f"--save {name}: it has rows that this run would lose ({', '.join(lost[:3])}{', …' * (len(lost) > 3)}): "
-            "add --resume, or save under another name"
-        )
+    overwriting.refuse_loss(name, lost, "--resume")
 
 
 def _chosen(only: str | None) -> list["Preset"]:
@@ -101,6 +98,8 @@ def _measured(args: argparse.Namespace, chosen: Sequence["Preset"], status: Stat
     places = {preset.name: place for place, preset in enumerate(history())}
     there_already = args.resume and results.file_of(args.save).is_file()
     rows = kept(results.load(args.save), device, plan) if there_already else []
+    if rows and machine is not None:
+        overwriting.refuse_other_machine(results.load(args.save), machine)
     there = {row["preset"] for row in rows}
     missing = [preset for preset in chosen if preset.name not in there]
     for outcome in run_presets(missing, plan, lambda done, of: status.draw(f"{filled(done, of)} {done} of {of} runs")):
@@ -154,12 +153,13 @@ def _said(outcome: "Outcome") -> str:
 def _table(rows: Sequence[dict[str, Any]]) -> str:
     from refimpl.commands import tables
 
-    return tables.text([_line(row) for row in rows])
+    faults = any(row.get("faults") for row in rows)
+    return tables.text([_line(row, faults) for row in rows])
 
 
-def _line(row: dict[str, Any]) -> dict[str, Any]:
-    kinds = ", ".join(f"{race['kind']} {race['buffer']}" for race in row["races"][:3])
-    more = len(row["races"]) - 3
+def _line(row: dict[str, Any], faults: bool) -> dict[str, Any]:
+    from refimpl.lessons.history.hazards import few, named
+
     return {
         "date": row["date"],
         "preset": row["preset"],
@@ -167,10 +167,11 @@ def _line(row: dict[str, Any]) -> dict[str, Any]:
         "agrees": "yes" if row["agrees"] else "NO",
         "runs": row["runs"],
         "wrong": row["wrong_runs"],
+        **({"faults": row.get("faults", 0)} if faults else {}),
         "dropped too": row["unmasked_wrong_runs"],
         "accept": row["accept_len"] or "",
         "control": row["control_accept_len"] or "",
-        "races": (f"{kinds}, {more} more" if more > 0 else kinds) or "none",
+        "races": few(named((race["kind"], race["buffer"]) for race in row["races"])),
     }
 
 

@@ -20,6 +20,7 @@ from refimpl.program import (
     program_from_json,
 )
 from refimpl.program.codec import parse_programs
+from refimpl.program.ops import LONGEST_US
 from refimpl.timeline.ordering import SpanEdge
 
 _HEAD = 1 << 20
@@ -62,19 +63,21 @@ def read(file: str, case: str | None, merge_launches: bool = False) -> Pictured:
     Raises:
         UserError: it cannot be read, or is nothing that can be drawn, or there is no such case.
     """
-    raw, name = _bytes(file), named(file)
+    name = named(file)
+    raw = _bytes(file) if file == STDIN else _bytes(file, _HEAD)
     kind = _kind(raw, name)
     if case is not None and kind in ("run", "profile"):
         raise UserError(f"{name} is one recorded run: it has no cases, so leave out --case")
     if kind == "profile":
         return _profile(file, raw, merge_launches)
-    text = _text(raw, name)
+    text = _text(raw if file == STDIN else _bytes(file), name)
     if kind in ("program", "programs"):
         return _program(parse_programs(text, name), name, case)
     return (_explorable if kind == "explorable" else _run)(_json(text, name), name, case)
 
 
-def _bytes(file: str) -> bytes:
+def _bytes(file: str, most: int = -1) -> bytes:
+    """What a file holds, or so many bytes of it; of standard input everything, since it is read once."""
     if file == STDIN:
         if sys.stdin is None:
             raise UserError("standard input is closed: name a file, or send one in")
@@ -82,7 +85,8 @@ def _bytes(file: str) -> bytes:
     if not file:
         raise UserError("a file's name is empty; name a JSON file")
     try:
-        return Path(file).read_bytes()
+        with Path(file).open("rb") as opened:
+            return opened.read(most)
     except IsADirectoryError:
         raise UserError(f"{file} is a directory; name a JSON file") from None
     except (OSError, ValueError) as error:
@@ -133,15 +137,19 @@ def _json(text: bytes, name: str) -> Any:
         raise UserError(f"{name} is cut off or not JSON: {error}") from None
 
 
-def _profile(file: str, raw: bytes, merge: bool) -> Pictured:
+def _profile(file: str, raw: bytes, merge_launches: bool) -> Pictured:
     from refimpl.timeline import from_profiler
 
+    name = named(file)
     if file == STDIN:
-        data = _json(_text(raw, named(file)), named(file))
-        found = {"traceEvents": data} if isinstance(data, list) else data
-        return Pictured("profile", "trace", trace=from_profiler(found, merge_launches=merge))
-    stem = Path(file).name.removesuffix(".gz").removesuffix(".json").removesuffix(".pt.trace")
-    return Pictured("profile", stem, trace=from_profiler(file, merge_launches=merge))
+        data = _json(_text(raw, name), name)
+        stem, source = "trace", {"traceEvents": data} if isinstance(data, list) else data
+    else:
+        stem, source = Path(file).name.removesuffix(".gz").removesuffix(".json").removesuffix(".pt.trace"), file
+    trace = from_profiler(source, merge_launches=merge_launches)
+    if trace.end_us > LONGEST_US:
+        raise UserError(f"{name} goes on for {trace.end_us:g} µs, which is no time of a run")
+    return Pictured("profile", stem, trace=trace)
 
 
 def _program(programs: tuple[Program, ...], name: str, case: str | None) -> Pictured:

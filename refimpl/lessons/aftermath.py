@@ -27,7 +27,7 @@ class Story:
         became: of it, and by which pull request.
         argument: why it was right.
         unsaid: what the argument stood on without naming it.
-        before: the preset that has the change, where it is right about ``buffer``.
+        before: the preset that is right about ``buffer``; it has the change, except in `FINER`, where it had none yet.
         after: the preset with the later change, or the first one with what is stated besides (`STATED`).
         mended: the one in which an order is made again; None where nobody made one.
         buffer: that both use.
@@ -48,6 +48,11 @@ class Story:
     def programs(self) -> tuple[str, ...]:
         """Which it is about, oldest first."""
         return tuple(name for name in (self.before, self.after, self.mended) if name is not None)
+
+    @property
+    def date(self) -> str:
+        """Of the change itself, and not of the program before it."""
+        return preset(f"{self.pr}").date
 
 
 PRIVATE_READ, PRIVATE_WAIT = "25465, read by a private stream too", "25465, with a wait on that stream"
@@ -71,7 +76,7 @@ STORIES = (
     ),
     Story(
         pr=25465,
-        became="superseded within days: 25879 gave the lengths a relay, and 26380 a stream of their own that reads it",
+        became="superseded within days: 25879 gave the lengths a relay, and 26380 has a private stream read it",
         argument="the stream waits where the host did, so the same read comes behind the same write",
         unsaid="that the reader is on the stream that waits: the host stood in front of all streams, a wait before one",
         before="25465",
@@ -186,7 +191,7 @@ def verdicts(programs: Mapping[str, Program], stories: Sequence[Story] = ALL) ->
         programs: by name, folded.
         stories: which.
     """
-    head = ("pull request", "buffer", "with the change", "then", "mended")
+    head = ("pull request", "buffer", "at first", "then", "mended")
     lines = [head, ("---",) * len(head)]
     for story in stories:
         counts = [f"`{name}`: {_count(number)}" for name, number in found(story, programs).items()]
@@ -196,7 +201,7 @@ def verdicts(programs: Mapping[str, Program], stories: Sequence[Story] = ALL) ->
 
 def _cells(story: Story) -> tuple[str, ...]:
     became = f"{story.became} (our inference)" if story.inference else story.became
-    return f"[{story.pr}]({PULL}/{story.pr})", preset(story.before).date, story.argument, story.unsaid, became
+    return f"[{story.pr}]({PULL}/{story.pr})", story.date, story.argument, story.unsaid, became
 
 
 def _count(number: int) -> str:

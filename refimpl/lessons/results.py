@@ -19,6 +19,8 @@ from refimpl.program.errors import UserError
 
 FOLDER = ROOT / "results"
 ORIGIN = ("device", "driver", "torch", "date", "command")
+LONGEST_LIST = 60
+"""Characters of a list of names that a line of provenance shows."""
 _NAME = re.compile(r"[A-Za-z0-9][\w.-]*")
 _STEP = re.compile(r"\.?(?P<name>[A-Za-z_]\w*)|\[(?P<index>\d+)\]|\[(?P<match>[^\]=]+=[^\]]*)\]")
 
@@ -150,6 +152,19 @@ def quote(quotation: str, folder: Path = FOLDER) -> str:
     if not colon or not path:
         raise UserError(f"result {quotation!r}: write file:path or file:path|format")
     return load(name.strip(), folder).quote(path.strip(), form.strip())
+
+
+def told(command: str) -> str:
+    """A command as a line of provenance tells it: a long list of names is left out, as the file has it.
+
+    Example:
+        >>> told("python -m refimpl history --runs 20 --only 29556,35748 --models tiny")
+        'python -m refimpl history --runs 20 --only 29556,35748 --models tiny'
+        >>> told(f"python -m refimpl history --only {','.join(['29556'] * 20)} --models tiny")
+        'python -m refimpl history --only … --models tiny'
+    """
+    words = (word if len(word) <= LONGEST_LIST or "," not in word else "…" for word in command.split(" "))
+    return " ".join(words)
 
 
 def _validated(name: str, found: Any) -> Result:

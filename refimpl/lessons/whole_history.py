@@ -1,4 +1,4 @@
-"""All of the fences' history in one table: what each row was expected to be, and what the complete runs found.
+"""All of the fences' history in complete runs: what each row was found to be, and whether that was expected.
 
 The runs are result files: orders of the simulated device's adversary, and runs with stalled streams on a GPU. A row
 that a file lacks is told as not measured; so is a file that is not there.
@@ -6,18 +6,24 @@ that a file lacks is told as not measured; so is a file that is not there.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from textwrap import fill
 from typing import Any
 
-from refimpl.fences import Expect, Preset, history
+from refimpl.commands.tables import text
+from refimpl.fences import Expect, Preset, history, preset
 from refimpl.lessons import results
-from refimpl.lessons.timelines.naming import base
+from refimpl.lessons.history import legend
+from refimpl.lessons.history.hazards import few, named
 
 SIM, GPU = "history_sim", "history_h200"
 RACY = "racy, no harm seen"
 """What is found where the checker sees a race and no run shows it."""
-NOT_MEASURED = "not measured"
+NOT_MEASURED = "–"
+WHERE = {SIM: "sim", GPU: "GPU"}
+"""Complete runs as a column is headed."""
+DEVICES = {SIM: "sim", GPU: "cuda"}
 INFERRED = " (?)"
 """Behind a verdict that is our inference."""
 COMMANDS = {
@@ -25,9 +31,10 @@ COMMANDS = {
     GPU: f"python -m refimpl history --device cuda --runs 200 --save {GPU}",
 }
 PULL = "https://github.com/sgl-project/sglang/pull"
-MOST_RACES = 3
 MOST_NAMED = 8
 """Rows that a run lacks: more of them are counted and not named."""
+WIDTH = 100
+"""Of a line below a table of a terminal."""
 
 Row = Mapping[str, Any]
 
@@ -71,29 +78,6 @@ def found(row: Row) -> str:
     return Expect.RACY_MASKED if row["unmasked_wrong_runs"] else RACY
 
 
-def table(presets: Sequence[Preset], folder: Path = results.FOLDER) -> str:
-    """Rows as a Markdown table: expected, found in the complete runs, accept length, races.
-
-    Args:
-        presets: in the order of the rows.
-        folder: of the results.
-    """
-    runs = {name: saved(name, folder) for name in (SIM, GPU)}
-    head = ("date", "preset", "expected", "on sim", "on the GPU", "accepts", "races")
-    lines = [head, ("---",) * len(head)]
-    lines += [_cells(one, runs[SIM].get(one.name), runs[GPU].get(one.name)) for one in presets]
-    body = "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
-    return "\n\n".join([body, LEGEND, *(provenance(name, folder) for name in (SIM, GPU))])
-
-
-LEGEND = (
-    "(?): our inference, no text of upstream says so. On sim, on the GPU: what was found, runs with a wrong token, and "
-    "behind the stroke those with a wrong token if dropped ones count. Accepts: tokens that a decode step emits; "
-    "lower in: of the first runs, those with a clearly lower accept length than the control has with the same "
-    "requests. Bold: not as expected."
-)
-
-
 def provenance(name: str, folder: Path = results.FOLDER) -> str:
     """Where a complete run was made, in a line; or that it was not."""
     if not saved(name, folder):
@@ -103,11 +87,11 @@ def provenance(name: str, folder: Path = results.FOLDER) -> str:
     names = f": {', '.join(missing)}" if len(missing) <= MOST_NAMED else ""
     lacks = f" It lacks {len(missing)} of {len(history())} rows{names}." if missing else ""
     driver = f"driver {result.driver}, " if result.driver else ""
-    where = f"{result.device} ({driver}torch {result.torch}), {result.date}"
+    where = f"{result.device[0].upper()}{result.device[1:]} ({driver}torch {result.torch}), {result.date}"
     racy = result.data.get("racy_runs")
     fewer = f", {racy} where a race is expected" if racy else ""
     runs = f"{result.data['runs']} runs a row{fewer}, with {result.data['models']} weights"
-    return f"*{where}; {runs}: `{result.command}`.{lacks}*"
+    return f"*{where}; {runs}: `{results.told(result.command)}`.{lacks}*"
 
 
 def differing(folder: Path = results.FOLDER) -> dict[str, tuple[str, ...]]:
@@ -142,13 +126,30 @@ def quiet(folder: Path = results.FOLDER) -> list[dict[str, object]]:
             "preset": name,
             "on": row["device"],
             "wrong text": f"{row['wrong_runs']} of {row['runs']}",
-            "accepts": _accepts(row),
+            "accepts": accepts(row) + (f", lower in {row['accepts_less_runs']}" if row["accepts_less_runs"] else ""),
             "dropped tokens too": f"{row['unmasked_wrong_runs']} of {row['runs']}",
-            "races": _races(row),
+            "races": races(row),
         }
         for name, row in ((one.name, either(folder).get(one.name)) for one in history())
         if row is not None and row["races"] and not row["wrong_runs"]
     ]
+
+
+def quiet_text(names: Sequence[str] | None = None, folder: Path = results.FOLDER) -> str:
+    """The same as text: the rows, what the columns mean, and where each complete run was made that has one of them.
+
+    Args:
+        names: of presets; None: all.
+        folder: of the results.
+    """
+    rows = [row for row in quiet(folder) if names is None or row["preset"] in names]
+    if not rows:
+        return "Not measured in this version."
+    presets = [preset(str(row["preset"])) for row in rows]
+    means = ["On: the device of the complete run", *legend.counts(presets, "wrong text", "dropped tokens too", False)]
+    of = [name for name in (SIM, GPU) if any(row["on"] == DEVICES[name] for row in rows)]
+    below = [legend.told(means), *(provenance(name, folder).strip("*") for name in of)]
+    return "\n".join([text(rows), "", *(fill(words, WIDTH, break_on_hyphens=False) for words in below)])
 
 
 def corrections() -> str:
@@ -157,32 +158,20 @@ def corrections() -> str:
     return "\n".join(rows) or "Nothing was corrected."
 
 
-def _cells(one: Preset, sim: Row | None, gpu: Row | None) -> tuple[str, ...]:
-    expected = f"{one.expect}{INFERRED}" if one.inference else str(one.expect)
-    seen = (_seen(row) for row in (sim, gpu))
-    return one.date, named(one), expected, *seen, _accepts(sim or gpu), _races(sim or gpu)
-
-
-def named(one: Preset) -> str:
+def described(one: Preset) -> str:
     """A preset with its draft, and a link to its pull request, as Markdown."""
     link = f"`{one.name}`" if one.pr is None else f"[`{one.name}`]({PULL}/{one.pr})"
     return f"{link}, {one.worker}"
 
 
-def _seen(row: Row | None) -> str:
-    if row is None:
-        return NOT_MEASURED
-    kind = found(row)
-    words = f"{kind}: {row['wrong_runs']} / {row['unmasked_wrong_runs']} of {row['runs']}"
-    words += f", {row['faults']} faults" if row["faults"] else ""
-    return words if row["agrees"] else f"**{words}**"
+def accepts(row: Row) -> str:
+    """Tokens that a decode step of a row emits for a request."""
+    return NOT_MEASURED if row["accept_len"] is None else f"{row['accept_len']:.2f}"
 
 
-def _accepts(row: Row | None) -> str:
-    if row is None or row["accept_len"] is None:
-        return "–"
-    lower = f", lower in {row['accepts_less_runs']}" if row["accepts_less_runs"] else ""
-    return f"{row['accept_len']:.2f}{lower}"
+def races(row: Row) -> str:
+    """What the checker found in a row, in few words."""
+    return few(named((race["kind"], race["buffer"]) for race in row["races"]))
 
 
 def _is_worse(row: Row) -> bool:
@@ -193,16 +182,3 @@ def _is_worse(row: Row) -> bool:
             return found(row) == Expect.RACY_HARMFUL
         case _:
             return False
-
-
-def _races(row: Row | None) -> str:
-    if row is None:
-        return "–"
-    names = tuple(dict.fromkeys(_named(row["races"])))
-    more = f" and {len(names) - MOST_RACES} more" if len(names) > MOST_RACES else ""
-    return ", ".join(names[:MOST_RACES]) + more or "none"
-
-
-def _named(races: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    for race in races:
-        yield f"{race['kind']} on {base(race['buffer'].partition(' of turn')[0])}"

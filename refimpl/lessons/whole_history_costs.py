@@ -8,11 +8,12 @@ from pathlib import Path
 
 from refimpl.fences import Preset
 from refimpl.lessons import results
+from refimpl.lessons.bench_engine.added import origins
 from refimpl.lessons.history_timing.cases import PARTS
 from refimpl.lessons.history_timing.rows import FenceRow
 from refimpl.lessons.history_timing.shown import COMMAND, RESULT, added
 from refimpl.lessons.history_timing.shown import saved as timed_rows
-from refimpl.lessons.whole_history import GPU, SIM, Row, named, provenance, saved
+from refimpl.lessons.whole_history import SIM, Row, described, provenance, saved
 
 LARGE, BATCH = "8b", 16
 """Of the timings: the weights and the batch that stand in the table."""
@@ -29,8 +30,14 @@ class Step:
     idle: float
 
     def __str__(self) -> str:
-        idle = f"{self.idle:.0%} idle" if self.idle <= 1 else "idle unclear"
-        return f"{self.before_ms:.3f} + {self.after_ms:.3f} of {self.step_ms:.3f}, {idle}"
+        return f"{self.before_ms:.3f} before and {self.after_ms:.3f} after, of {self.step_ms:.3f}"
+
+    @property
+    def cells(self) -> tuple[str, ...]:
+        """Of a table: held before the launch, after it, the step, the idle share."""
+        # Marks of different clocks may add up to more than the step.
+        idle = f"{self.idle:.0%}" if self.idle <= 1 else "unclear"
+        return *(f"{ms:.3f}" for ms in (self.before_ms, self.after_ms, self.step_ms)), idle
 
 
 def steps(name: str, folder: Path = results.FOLDER) -> dict[str, Step]:
@@ -51,36 +58,36 @@ def large_steps(folder: Path = results.FOLDER) -> dict[tuple[str, str], Step]:
 
 
 def table(presets: Sequence[Preset], folder: Path = results.FOLDER) -> str:
-    """Rows as a Markdown table: held before the launch and after it, of a step, and the idle share; by device.
+    """Two Markdown tables, the simulated device's and the GPU's with large weights: host held, step, idle share.
+
+    A complete run on the GPU times its steps too, but with tiny weights and several processes beside one another.
+    These times are about neither a fence nor a device, so they are not told.
 
     Args:
-        presets: in the order of the rows.
+        presets: in the order of the rows; those that were not timed are counted.
         folder: of the results.
     """
-    sim, gpu, large = steps(SIM, folder), steps(GPU, folder), large_steps(folder)
-    head = ("date", "preset", "sim", "GPU, the same weights", f"GPU, {LARGE}, batch {BATCH}")
-    lines = [head, ("---",) * len(head)]
-    for one in presets:
-        figures = (sim.get(one.name), gpu.get(one.name), large.get((one.name, one.worker)))
-        lines.append((one.date, named(one), *(f"{step or '–'}" for step in figures)))
-    body = "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
-    return "\n\n".join([body, LEGEND, *_provenance(folder)])
+    large = large_steps(folder)
+    of_large = {one.name: large[one.name, one.worker] for one in presets if (one.name, one.worker) in large}
+    return "\n\n".join(
+        [
+            *_one("The simulated device, tiny weights", presets, steps(SIM, folder), provenance(SIM, folder)),
+            *_one(f"The GPU, weights in the shape of {LARGE}, batch {BATCH}", presets, of_large, _provenance(folder)),
+            LEGEND,
+        ]
+    )
 
 
 LEGEND = (
-    "Milliseconds, medians of steady steps: the host standing still before the launch + after it, of a step; and the "
-    "share of it in which the forward stream has no work; unclear where its marks add up to more than the step. A "
-    "dash: not measured."
+    "Milliseconds, medians of steady steps. Held: the host stands still, before the launch or after it. Idle: the "
+    "share of the step in which the forward stream has no work."
 )
 
 
 def complete_steps(folder: Path = results.FOLDER) -> tuple[Mapping[str, Step], str]:
-    """The steps to draw, and in words on which device: the simulated one's, or the GPU's while there are none."""
-    for name in (SIM, GPU):
-        found = steps(name, folder)
-        if found:
-            return found, results.load(name, folder).device
-    return {}, "not measured"
+    """The simulated device's steps to draw, and the device in words."""
+    found = steps(SIM, folder)
+    return (found, results.load(SIM, folder).device) if found else ({}, "not measured")
 
 
 def large_complete(presets: Sequence[Preset], folder: Path = results.FOLDER) -> tuple[Mapping[str, Step], str]:
@@ -108,10 +115,25 @@ def _timed(row: FenceRow) -> Step:
     return Step(row.before_us / MS, row.after_us / MS, row.step_ms, row.idle_share)
 
 
-def _provenance(folder: Path) -> Iterator[str]:
-    yield from (provenance(name, folder) for name in (SIM, GPU))
+def _one(title: str, presets: Sequence[Preset], found: Mapping[str, Step], provenance: str) -> Iterator[str]:
+    yield f"**{title}**"
+    there = [one for one in presets if one.name in found]
+    if there:
+        head = ("date", "preset", "held before", "held after", "step", "idle")
+        lines = [head, ("---", "---", *["---:"] * 4)]
+        lines += [(one.date, described(one), *found[one.name].cells) for one in there]
+        yield "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
+    missing = len(presets) - len(there)
+    lacks = f"{missing} of {len(presets)} rows were not timed. " if missing and there else ""
+    yield f"{lacks}{provenance}"
+
+
+def _provenance(folder: Path) -> str:
     if not large_steps(folder):
-        yield f"*Not measured in this version: `{COMMAND}` writes the figures of the {LARGE} weights.*"
-        return
+        return f"*Not measured in this version: `{COMMAND}` writes the figures of the {LARGE} weights.*"
     result = results.load(RESULT, folder)
-    yield f"*{result.device} (driver {result.driver}, torch {result.torch}), {result.date}: `{result.command}`*"
+    by_part = (origins(result, part) for part in PARTS)
+    used = dict.fromkeys(
+        origin for found in by_part for origin, groups in found.items() if any(model == LARGE for _, model, _ in groups)
+    )
+    return " ".join(f"*{origin.words}: `{results.told(origin.command)}`*" for origin in used)

@@ -60,6 +60,8 @@ class Explorable:
         hero: the lane whose idle time is accounted for.
         step_op: name of the op whose starts mark the steps, without its number.
         ask: names of two ops whose order the reader may ask for.
+        predict: the question that the reader is asked before anything is answered, as ``refimpl.view.Timeline`` takes
+            it: True, the name of a built-in one, or a mapping with question and choices.
     """
 
     id: str
@@ -73,6 +75,7 @@ class Explorable:
     hero: str = "forward"
     step_op: str | None = None
     ask: tuple[str, str] | None = None
+    predict: bool | str | Mapping[str, Any] | None = None
 
     def __post_init__(self) -> None:
         ids = [variant.id for variant in self.variants]
@@ -119,6 +122,8 @@ class Explorable:
                 out[key] = getattr(self, key)
         if self.ask is not None:
             out["ask"] = list(self.ask)
+        if self.predict is not None:
+            out["predict"] = self.predict
         out["params"] = {name: vars(param) for name, param in self.params.items()}
         out["variants"] = [
             {"id": v.id, "label": v.label, "words": v.words, "program": program_to_json(v.program)}

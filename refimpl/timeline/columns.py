@@ -1,11 +1,12 @@
 """``columns``: a Trace as the columns of numbers that pages draw and keep."""
 
+from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from math import floor
 from typing import Any
 
 from refimpl.order import EdgeKind
-from refimpl.program import Program, SpanKind, Trace
+from refimpl.program import Program, Span, SpanKind, Trace
 from refimpl.timeline.names import stem
 from refimpl.timeline.ordering import SpanEdge, ordering
 
@@ -86,17 +87,13 @@ def steps_of(trace: Trace, program: Program | None, step_op: str | None) -> list
     """When each step begins: with the op of that name, on a stream rather than on the host; or where the program says
     which step an op is of, with the first thing that the step did; empty where neither is known.
 
-    Spans of one name are parts of one step where names carry the steps' numbers.
+    A profile shows the kernels of an op, each by its name. Those of one step are told by the number in the name, else
+    by the host's annotation of that name in which they were launched, else by their launch.
     """
     if step_op is not None:
-        named = [s for s in trace.spans if step_op in (s.name, stem(s.name))]
-        for kind in (SpanKind.RUN, SpanKind.HOST):
-            found = sorted((s for s in named if s.kind is kind), key=lambda s: s.start_us)
-            if found:
-                numbered = len({s.name for s in found}) > 1
-                first = {s.name: s.start_us for s in reversed(found)}
-                return sorted(first.values()) if numbered else [s.start_us for s in found]
-        return []
+        named = sorted((s for s in trace.spans if step_op in (s.name, stem(s.name))), key=lambda s: s.start_us)
+        ran, noted = ([s for s in named if s.kind is kind] for kind in (SpanKind.RUN, SpanKind.HOST))
+        return sorted(_first_of_each(ran, noted) if ran else [s.start_us for s in noted])
     begun: dict[int, float] = {}
     for span in trace.spans if program is not None else ():
         step = None if program is None or span.op is None else program.ops[span.op].step
@@ -104,6 +101,18 @@ def steps_of(trace: Trace, program: Program | None, step_op: str | None) -> list
             at = span.start_us if span.submit_us is None else min(span.start_us, span.submit_us)
             begun[step] = min(begun.get(step, at), at)
     return sorted(begun.values())
+
+
+def _first_of_each(ran: Sequence[Span], noted: Sequence[Span]) -> Iterable[float]:
+    """The start of the first span of each step, of spans in order of time."""
+    numbered = len({s.name for s in ran}) > 1
+    notes = [s.start_us for s in noted]
+    first: dict[object, float] = {}
+    for place, span in enumerate(ran):
+        submit = span.submit_us
+        launch = place if submit is None else bisect_right(notes, submit) if notes else submit
+        first.setdefault(span.name if numbered else launch, span.start_us)
+    return first.values()
 
 
 def _table(texts: Iterable[str]) -> dict[str, int]:

@@ -57,11 +57,13 @@ def _trace(data: Mapping[str, Any]) -> Trace:
         start, end = numbers["start"][k], numbers["end"][k]
         if start is None or end is None or end < start:
             raise ValueError(f"span {k} begins at {start} and ends at {end}")
+        submit, ready = numbers["submit"][k], numbers["ready"][k]
+        if submit is not None and ready is not None and ready < submit:
+            raise ValueError(f"the call of span {k} begins at {submit} and ends at {ready}")
         lane, kind = _of(lanes, places["lane"][k], "lane"), _of(KINDS, places["kind"][k], "kind")
         label, op = _of(names, places["name"][k], "name"), places["op"][k]
         call = None if places["call"][k] == -1 else _of(calls, places["call"][k], "call")
-        times = (numbers["submit"][k], numbers["ready"][k])
-        made.append(Span(lane, label, kind, start, end, None if op == -1 else op, *times, call))
+        made.append(Span(lane, label, kind, start, end, None if op == -1 else op, submit, ready, call))
     return Trace(tuple(lanes), tuple(made), TraceSource(data["source"]), str(data["device"]))
 
 

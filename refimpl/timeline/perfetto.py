@@ -44,7 +44,7 @@ def to_perfetto(
     tracks = _Tracks(trace, _from_zero(slices))
     out = protos.Trace()
     for key, value in (("source", str(trace.source)), ("device", trace.device), ("title", title)):
-        out.packet.add().trace_attributes.attribute.add(key=key, string_value=value)
+        out.packet.add().trace_attributes.attribute.add(key=key, string_value=_text(value))
     _describe(out, tracks, title, protos)
     for event in _in_order(tracks.events, _linked(tracks, flows)):
         _put(out, event, protos)
@@ -201,11 +201,11 @@ def _in_order(tracks: list[list[_Event]], followers: dict[_Event, list[_Event]])
 
 def _describe(out: Any, tracks: _Tracks, title: str, protos: ModuleType) -> None:
     root = out.packet.add(trusted_packet_sequence_id=_SEQUENCE, sequence_flags=1).track_descriptor
-    root.uuid, root.name, root.child_ordering = _ROOT, title, protos.TrackDescriptor.EXPLICIT
+    root.uuid, root.name, root.child_ordering = _ROOT, _text(title), protos.TrackDescriptor.EXPLICIT
     for track, lane in tracks.lane_of.items():
         descriptor = out.packet.add(trusted_packet_sequence_id=_SEQUENCE).track_descriptor
         descriptor.uuid, descriptor.parent_uuid = track, _ROOT
-        descriptor.name, descriptor.sibling_order_rank = lane, tracks.lanes.index(lane)
+        descriptor.name, descriptor.sibling_order_rank = _text(lane), tracks.lanes.index(lane)
 
 
 def _put(out: Any, event: _Event, protos: ModuleType) -> None:
@@ -217,11 +217,16 @@ def _put(out: Any, event: _Event, protos: ModuleType) -> None:
     if event.begins is None:
         said.type = protos.TrackEvent.TYPE_SLICE_END
         return
-    said.type, said.name = protos.TrackEvent.TYPE_SLICE_BEGIN, event.begins.name
+    said.type, said.name = protos.TrackEvent.TYPE_SLICE_BEGIN, _text(event.begins.name)
     said.categories.append(event.begins.category)
     for name, value in event.begins.args.items():
         note = said.debug_annotations.add(name=name)
         if isinstance(value, int):
             note.int_value = value
         else:
-            note.string_value = str(value)
+            note.string_value = _text(str(value))
+
+
+def _text(text: str) -> str:
+    """The text as the format can hold it: half a character, which a name in JSON may be, is shown by its number."""
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")

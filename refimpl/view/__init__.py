@@ -1,25 +1,28 @@
 """Pictures of a Program and of its Trace: the timeline that answers back, one-file pages, plots for print."""
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from refimpl.view.html import page, write_page
 from refimpl.view.svg import first_frame
 
 if TYPE_CHECKING:
+    from refimpl.view.run import Run
     from refimpl.view.widget import Timeline
 
-__all__ = ["Timeline", "first_frame", "page", "write_page"]
+__all__ = ["Run", "Timeline", "first_frame", "page", "write_page"]
+
+_WIDGETS = {"Timeline": "refimpl.view.widget", "Run": "refimpl.view.run"}
 
 
 def __getattr__(name: str) -> Any:
-    """``Timeline`` is imported when it is first asked for: the rest of this room needs no anywidget."""
-    if name != "Timeline":
+    """The widgets are imported when they are first asked for: the rest of this room needs no anywidget."""
+    if name not in _WIDGETS:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     try:
-        from refimpl.view.widget import Timeline
+        return getattr(import_module(_WIDGETS[name]), name)
     except ModuleNotFoundError as error:
         if error.name not in ("anywidget", "traitlets", "ipywidgets"):
             raise
-        why = f"refimpl.view.Timeline needs {error.name}, which is not installed: run `pip install anywidget`"
+        why = f"refimpl.view.{name} needs {error.name}, which is not installed: run `pip install anywidget`"
         raise ModuleNotFoundError(why, name=error.name) from error
-    return Timeline

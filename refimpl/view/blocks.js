@@ -13,7 +13,7 @@ export function drawLanes(f) {
 	for (const lane of f.lanes) {
 		const r = f.row(lane), what = laneState(M, lane, S.now), g = f.group(`lane ${lane}`, f.layer.frame, { a: text("b halo"), b: text("s m halo") });
 		const fill = `color-mix(in srgb,${f.paint(lane)} 9%,transparent)`;
-		const b = f.group(`band ${lane}`, f.layer.bands, { r: ["rect", { rx: 5, fill }] }, (x) => { x.el.onpointermove = (e) => f.on.gap(lane, e); x.el.onpointerleave = f.on.leave; });
+		const b = f.group(`band ${lane}`, f.layer.bands, { r: ["rect", { rx: 5, fill }] }, (x) => { x.el.onpointermove = x.el.onpointerdown = (e) => f.on.gap(lane, e); x.el.onpointerleave = f.on.leave; });
 		set(b.r, { x: L.left, y: r.y, width: L.width, height: r.h });
 		const name = L.narrow ? lane : fitLabel([lane], L.left - 8, (t) => measure(t, 12, 650)) || lane;
 		set(g.a, { x: 0, y: L.narrow ? r.y - 6 : r.mid - 2, text: name });
@@ -49,7 +49,7 @@ function drawOp(f, o) {
 		hit: ["rect", { class: "hit", x: -2 }], under: ["rect", { class: "bg", rx: 5 }], f: ["rect", { class: "f" }],
 		plate, t: ["text", {}], knob: ["rect", { class: "knob", rx: 1, width: 2, height: 12, fill: f.textOn(o.lane) }] }, (n) => f.on.born(n.el, o));
 	const later = S.scrubbed && S.now < o.start - S.span / 1e4, unborn = S.scrubbed && S.now < o.ready - S.span / 1e4, drag = !held && !o.never;
-	set(g.el, { opacity: o.alpha * (f.path && !f.path.ids.has(o.id) ? 0.28 : 1), transform: `translate(${x.toFixed(2)},${r.y})`, tabindex: o.id === S.cursor ? 0 : -1, "aria-pressed": S.sel.includes(o.id), class: `tl-op${S.sel.includes(o.id) ? " on" : ""}${S.hover === o.id ? " near" : ""}` });
+	set(g.el, { opacity: o.alpha * (f.path && !f.path.ids.has(o.id) ? 0.28 : 1), transform: `translate(${x.toFixed(2)},${r.y})`, tabindex: o.id === S.cursor ? 0 : -1, "aria-pressed": S.sel.includes(o.id), class: `tl-op${S.sel.includes(o.id) ? " on" : ""}${S.hover === o.id ? " near" : ""}${f.inHand.has(o.id) ? " hand" : ""}` });
 	set(g.f, { width: w, height: r.h, rx: Math.min(5, w / 2), fill, stroke: rim, "fill-opacity": unborn ? 0.1 : later ? 0.4 : 1, "stroke-dasharray": unborn ? "3 3" : "none" });
 	set(g.under, { width: w, height: r.h });
 	const from = Math.max(0, L.left - x), to = Math.min(w, L.right - x), mid = (from + to) / 2, room = to - from;
@@ -84,10 +84,10 @@ function beats(f, m) {
 }
 /** Each step's length, and the same for the variant before it, on one axis; the shorter row is continued by the difference. */
 export function drawSteps(f) {
-	const { L, M, U } = f, now = f.spec.step_op ? beats(f, M) : [], was = f.was && now.length > 1 ? beats(f, f.was) : null;
+	const { L, M, U } = f, now = f.spec.step_op && !M.veiled ? beats(f, M) : [], was = f.was && now.length > 1 ? beats(f, f.was) : null;
 	if (now.length < 2) return;
 	let n = now.length - 1;
-	const differ = (k) => Math.abs(f.X(now[k]) - f.X(was[k])) >= 5, fits = (k) => was[k] !== undefined && Math.max(f.X(now[k]), f.X(was[k])) <= L.right - (differ(k) ? 128 : 0);
+	const differ = (k) => Math.abs(f.X(now[k]) - f.X(was[k])) >= 5, fits = (k) => was[k] !== undefined && Math.max(f.X(now[k]), f.X(was[k])) <= L.right - (differ(k) ? 128 + (f.more() ? L.fade : 0) : 0);
 	if (was) while (n > 1 && !fits(n)) n--;
 	const rows = [[now, f.label, ""], ...(was ? [[was, f.wasLabel, "compared with "]] : [])];
 	rows.forEach(([at, what, pre], k) => {
@@ -111,7 +111,7 @@ function drawDifference(f, now, was, n, U) {
 	const { L } = f, d = now[n] - was[n], y = L.steps + (d > 0 ? 18 : 0), a = f.X(Math.min(now[n], was[n])), b = f.X(Math.max(now[n], was[n]));
 	if (!(b - a >= 5) || n < 1 || a > L.right - 20) return;
 	const g = f.group("diff", f.layer.steps, { p: line("ink", 2.5), t: text("s b halo") }), dir = d > 0 ? 1 : -1, tip = d > 0 ? b - 1 : a + 3;
-	const word = `${d > 0 ? "+" : "−"}${U.text(Math.abs(d))} in ${n} step${n > 1 ? "s" : ""}`, wide = bold11(word), fits = b + 8 + wide < L.right;
+	const word = `${d > 0 ? "+" : "−"}${U.text(Math.abs(d))} in ${n} step${n > 1 ? "s" : ""}`, wide = bold11(word), fits = b + 8 + wide < L.right - (f.more() ? L.fade : 0);
 	set(g.p, { d: `M${a + 3},${y}H${b - 1}M${tip - 5 * dir},${y - 4}L${tip},${y}l${-5 * dir},4` });
 	set(g.t, { x: fits ? b + 8 : Math.max(a, L.left + wide), y: fits ? y + 4 : y + (d > 0 ? 16 : -8), "text-anchor": fits ? "start" : "end", text: word });
 }

@@ -1,20 +1,47 @@
-"""The timeline's modules put together: one ES module for anywidget, one classic script for a page.
+"""The views' modules put together: one ES module for anywidget, one classic script for a page.
 
 No second copy is kept: anywidget takes one string, and a page opened from disk may not import modules (Chromium treats
 ``file://`` as a foreign origin), so for both the modules are joined when they are asked for. Each becomes a function
-that returns its exports; nothing else is changed.
+that returns its exports, without comments and indents, which a page would carry for nobody; nothing else is changed.
 """
 
 import re
+from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
 
 ENTRY = "timeline.js"
+RUN = "run.js"
+
+
+@dataclass(frozen=True)
+class Component:
+    """A view that a page can show.
+
+    Args:
+        name: what its classic script leaves in ``window``.
+        styles: its style sheets, in order.
+        file: the script's name on a static page.
+    """
+
+    name: str
+    styles: tuple[str, ...]
+    file: str
+
+
+COMPONENTS = {
+    ENTRY: Component("streamOrderTimeline", ("timeline.css",), "timeline.bundle.js"),
+    RUN: Component("streamOrderRun", ("timeline.css", "run.css"), "run.bundle.js"),
+}
+"""The views by their entry: the explorable of a Program, and a whole recorded run."""
+
 _IMPORT = re.compile(r'^import \{ (?P<names>[^}]+) \} from "\./(?P<file>\w+\.js)";$', re.MULTILINE)
 _ALL = re.compile(r'^export \* from "\./(?P<file>\w+\.js)";$', re.MULTILINE)
 _NAMED = re.compile(r"^export (?=(?:async )?(?:function|const|let|class) (?P<name>\w+))", re.MULTILINE)
 _DEFAULT = re.compile(r"^export default ", re.MULTILINE)
+_COMMENT = re.compile(r"^[ \t]*(?:/\*(?:(?!\*/)[\s\S])*\*/[ \t]*|//.*)\n|^[ \t]+", re.MULTILINE)
+"""Comments that have lines of their own, and indents."""
 
 
 @cache
@@ -27,7 +54,7 @@ def modules(entry: str = ENTRY) -> tuple[str, ...]:
     """The entry and all that it imports, each after what it imports itself.
 
     Raises:
-        ValueError: two modules import each other.
+        ValueError: two modules import each other, or one imports what the other does not export.
 
     Example:
         >>> modules("order.js")
@@ -43,6 +70,7 @@ def modules(entry: str = ENTRY) -> tuple[str, ...]:
             return
         for match in [*_IMPORT.finditer(source(name)), *_ALL.finditer(source(name))]:
             visit(match["file"], (*above, name))
+        _check_imports(name)
         done.append(name)
 
     visit(entry, ())
@@ -55,16 +83,22 @@ def esm(entry: str = ENTRY) -> str:
     return "\n".join([*(_scoped(name) for name in parts), _linked(source(last))])
 
 
-def classic() -> str:
+def css(entry: str = ENTRY) -> str:
+    """The style sheets of a view, as one text."""
+    return "\n".join(source(name) for name in COMPONENTS[entry].styles)
+
+
+def classic(entry: str = ENTRY) -> str:
     """One classic script, live under ``http://`` and ``file://``.
 
     Returns:
-        Text that leaves ``mount(element, spec)``, ``render`` and ``css`` in ``window.streamOrderTimeline``.
+        Text that leaves ``mount(element, spec)``, ``render`` and ``css`` in ``window.streamOrderTimeline``, or in
+        ``window.streamOrderRun`` for the entry ``"run.js"``.
     """
-    parts = "".join(_scoped(name) for name in modules())
-    entry, css = _variable(ENTRY), _template(source("timeline.css"))
-    public = f"{{ mount: {entry}.mount, render: {entry}.default.render, css: {css} }}"
-    return f"(() => {{\n{parts}\nwindow.streamOrderTimeline = {public};\n}})();\n"
+    parts = "".join(_scoped(name) for name in modules(entry))
+    own, text = _variable(entry), _template(css(entry))
+    public = f"{{ mount: {own}.mount, render: {own}.default.render, css: {text} }}"
+    return f"(() => {{\n{parts}\nwindow.{COMPONENTS[entry].name} = {public};\n}})();\n"
 
 
 def inert(json_text: str) -> str:
@@ -78,15 +112,30 @@ def inert(json_text: str) -> str:
 
 
 def write_static(folder: Path) -> Path:
-    """Write ``timeline.bundle.js`` for a static page into a folder, made if need be.
+    """Write the views' scripts for a static page, such as ``timeline.bundle.js``, into a folder, made if need be.
 
     Returns:
-        The file's path.
+        The timeline's file.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    target = folder / "timeline.bundle.js"
-    target.write_text(classic(), encoding="utf-8")
-    return target
+    for entry, component in COMPONENTS.items():
+        (folder / component.file).write_text(classic(entry), encoding="utf-8")
+    return folder / COMPONENTS[ENTRY].file
+
+
+def _check_imports(name: str) -> None:
+    """A name that is not exported would be undefined on the page, and nowhere else."""
+    for match in _IMPORT.finditer(source(name)):
+        for asked in match["names"].split(","):
+            if asked.strip() not in _exports(match["file"]):
+                why = f"{name} imports {asked.strip()} from {match['file']}, which has no line that exports it"
+                raise ValueError(why)
+
+
+def _exports(name: str) -> list[str]:
+    """The names that a module exports, those of the modules that it passes on included."""
+    passed = [found for match in _ALL.finditer(source(name)) for found in _exports(match["file"])]
+    return [*(match["name"] for match in _NAMED.finditer(source(name))), *passed]
 
 
 def _scoped(name: str) -> str:
@@ -102,8 +151,8 @@ def _scoped(name: str) -> str:
 
 
 def _linked(text: str) -> str:
-    """Imports turned into look-ups in the functions' results."""
-    return _IMPORT.sub(lambda m: f"const {{ {m['names']} }} = {_variable(m['file'])};", text)
+    """Imports turned into look-ups in the functions' results; comments and indents left out."""
+    return _IMPORT.sub(lambda m: f"const {{ {m['names']} }} = {_variable(m['file'])};", _COMMENT.sub("", text))
 
 
 def _variable(name: str) -> str:

@@ -4,13 +4,14 @@
  */
 import { set, svgEl } from "./dom.js";
 import { HOST, stem } from "./lower.js";
+import { ADDED } from "./edit.js";
 import { drawAxis, drawLanes, drawOps, drawSteps } from "./blocks.js";
 import { drawHazards, drawIdle, drawLinks, drawPath } from "./marks.js";
 
 const NAMED = [HOST, "schedule", "plan", "forward", "copy"], OTHERS = 5;
 
 export class Figure {
-	/** @param {string} uid @param {any} spec @param {any} state the timeline's S @param {any} on handlers: born(el, op), grip(el, op), gap(lane, event), leave(), now(event) */
+	/** @param {string} uid @param {any} spec @param {any} state the timeline's S @param {any} on handlers: born(el, op), grip(el, op), fence(el, op), gap(lane, event), leave(), now(event) */
 	constructor(uid, spec, state, on) {
 		Object.assign(this, { uid, spec, S: state, on, live: new Map(), path: null, others: new Map(), pool: new Map(), tick: 0, still: matchMedia("(prefers-reduced-motion: reduce)") });
 		this.svg = svgEl("svg", { role: "group", "aria-label": spec.alt ? `${spec.title}. ${spec.alt}` : spec.title });
@@ -20,7 +21,7 @@ export class Figure {
 		defs.innerHTML = `${hatch("host", "rim")}${hatch("hz", "hz")}<clipPath id="${uid}clip"><rect y="-20"/></clipPath><linearGradient id="${uid}fade"><stop stop-color="var(--tl-bg)" stop-opacity="0"/><stop offset="1" stop-color="var(--tl-bg)"/></linearGradient>`;
 		this.clip = defs.querySelector("clipPath rect");
 		this.edge = svgEl("rect", { fill: `url(#${uid}fade)`, y: 0, "pointer-events": "none" });
-		for (const n of ["bands", "steps", "faint", "ops", "links", "hazards", "pills", "path", "grips"]) plot.append((this.layer[n] = svgEl("g", /bands|ops|grips/.test(n) ? {} : { "pointer-events": "none" })));
+		for (const n of ["bands", "steps", "faint", "ops", "links", "handles", "hazards", "pills", "path", "grips"]) plot.append((this.layer[n] = svgEl("g", /bands|ops|grips|handles/.test(n) ? {} : { "pointer-events": "none" })));
 		for (const n of ["frame", "axis", "now"]) this.layer[n] = svgEl("g", n === "now" ? { "pointer-events": "none" } : {});
 		this.svg.append(defs, plot, this.edge, this.layer.frame, this.layer.axis, this.layer.now);
 	}
@@ -51,7 +52,8 @@ export class Figure {
 
 	// ── what is special ──
 	op(i) { return this.M.ops[i]; }
-	isTopic(o) { return this.spec.topic.length ? this.spec.topic.includes(stem(o.event ?? "")) : !o.implicit && !/^tail of /.test(o.event ?? "tail of "); }
+	isTopic(o) { return this.inHand.has(o.id) || stem(o.event ?? "") === ADDED || this.isNamed(o); }
+	isNamed(o) { return this.spec.topic.length ? this.spec.topic.includes(stem(o.event ?? "")) : !o.implicit && !/^tail of /.test(o.event ?? "tail of "); }
 	focused() {
 		const el = document.activeElement;
 		return this.S.hover || (el?.classList.contains("tl-op") && this.svg.contains(el) ? this.S.cursor : "");

@@ -8,10 +8,11 @@
 export function keyboard(root, f, act) {
 	const { S } = f, longer = (by) => (o) => { act.setDuration(o, act.lengthOf(o) * (1 + by / 10) + by * 5); act.change(true); };
 	const anywhere = { f: act.toggleForce, r: act.resetAll, "?": () => act.help.showModal(), Escape: act.letGo, "+": () => act.zoom(2), "=": () => act.zoom(2), "-": () => act.zoom(0.5), 0: act.fitAll };
+	Object.assign(anywhere, { w: act.nextGap, o: act.fences.flip, ",": () => act.fences.move(-1), ".": () => act.fences.move(1), u: act.fences.back });
 	const arrows = { ArrowRight: () => act.step(1), ArrowLeft: () => act.step(-1) };
 	const onBlock = { ArrowDown: (o) => act.moveLane(o, 1), ArrowUp: (o) => act.moveLane(o, -1), Enter: (o) => act.pick(o.id), " ": (o) => act.pick(o.id), "[": longer(-1), "]": longer(1) };
 	const hear = (e) => {
-		if (e.ctrlKey || e.metaKey || e.altKey || act.help.open) return;
+		if (e.ctrlKey || e.metaKey || e.altKey || act.help.open || ["SELECT", "TEXTAREA"].includes(e.target.tagName)) return;
 		const key = e.key.length === 1 ? e.key.toLowerCase() : e.key, block = e.target.classList.contains("tl-op") && f.M.at.has(S.cursor), input = e.target.tagName === "INPUT";
 		const does = anywhere[key] ?? (input ? undefined : arrows[key]) ?? (block ? onBlock[key] : undefined);
 		if (!does) return;
@@ -55,6 +56,24 @@ export function pointer(f, act) {
 		el.onblur = () => act.showCard();
 		el.onpointerdown = (e) => press(e, f.M.at.get(id));
 	}
+	/** A press on a fence's sign takes it in hand; a drag moves it in issue order. */
+	function fence(el, { id }) {
+		el.onpointerdown = (e) => {
+			e.stopPropagation();
+			moveFence(e, id, () => { act.fences.takeOp(id); act.change(false); });
+		};
+	}
+	function moveFence(e, id, clicked) {
+		const x0 = e.clientX;
+		let to, moved = false;
+		drag((m) => {
+			moved ||= Math.abs(m.clientX - x0) > 4;
+			if (!moved || pinched) return;
+			S.dragging = true;
+			to ??= act.fences.dragged(id);
+			to?.(m.clientX - x0);
+		}, () => { S.dragging = false; moved ? act.change(true) : clicked(); });
+	}
 	function grip(el, { id }) {
 		hover(el, id);
 		el.onpointerdown = (e) => press(e, f.M.at.get(id), true);
@@ -62,6 +81,7 @@ export function pointer(f, act) {
 	/** A press picks; a drag of the right edge changes a duration, a graph's as a whole. */
 	function press(e, i, grip = false) {
 		if (i === undefined) return;
+		if (act.op(i).kind === "sync") { e.stopPropagation(); moveFence(e, act.op(i).id, () => { if (!pinched) { S.cursor = act.op(i).id; act.pick(act.op(i).id); } }); return; }
 		const o = act.op(i), x0 = e.clientX, us = act.lengthOf(o), graph = act.op(o.graph ?? -1);
 		const from = graph?.whole === undefined ? o.start : graph.start, share = (o.end - from) / us || 1;
 		let moved = false;
@@ -106,5 +126,5 @@ export function pointer(f, act) {
 		else return;
 		e.preventDefault();
 	}, { passive: false });
-	return { born, grip, dragNow };
+	return { born, grip, fence, dragNow };
 }

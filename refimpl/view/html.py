@@ -9,8 +9,9 @@ from refimpl.program import UserError
 from refimpl.view.bundle import classic, inert
 from refimpl.view.spec import Shown, spec_of
 from refimpl.view.svg import first_frame
+from refimpl.view.write import write_whole
 
-_PAGE = """<!doctype html>
+HEAD = """<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
@@ -25,7 +26,9 @@ main {{ max-width: 1180px; margin: 0 auto; padding: 32px 24px 56px }}
 h1 {{ font-size: 24px; line-height: 1.25; margin: 0 0 6px }}
 @media (max-width: 620px) {{ main {{ padding: 20px 16px 40px }} }}
 </style>
-</head>
+</head>"""
+
+_PAGE = """{head}
 <body>
 <main>
 <h1>{title}</h1>
@@ -63,8 +66,9 @@ def page(shown: Shown) -> str:
     spec = spec_of(shown)
     title = escape(str(spec.get("title") or spec.get("id") or "Stream program"))
     return _PAGE.format(
+        head=HEAD.format(title=title),
         title=title,
-        words=escape(str(spec.get("words", ""))),
+        words="" if "predict" in spec else escape(str(spec.get("words", ""))),
         fallback=first_frame(shown),
         spec=inert(_json(spec)),
         script=classic().replace("</script", "<\\/script"),
@@ -80,6 +84,4 @@ def _json(spec: dict[str, Any]) -> str:
 
 def write_page(shown: Shown, path: str | Path) -> Path:
     """Write ``page(shown)`` to a file; returns its path."""
-    file = Path(path)
-    file.write_text(page(shown), encoding="utf-8", errors="xmlcharrefreplace")
-    return file
+    return write_whole(page(shown).encode("utf-8", "xmlcharrefreplace"), path)

@@ -5,30 +5,24 @@
  * @typedef {import("./ranges.js").Range} Range
  * @typedef {"run"|"record"|"wait"|"sync"|"host"|"agent"|"begin"|"end"} Kind
  * @typedef {"fifo"|"submit"|"event"|"sync"|"legacy"|"dep"|"value"} EdgeKind
- * @typedef {{from: number, to: number, kind: EdgeKind}} Edge
- * @typedef {Range & {mem: string, owner: number}} Access   mem: the memory it lies in, a block or the buffer itself; owner: which life of that memory
+ * @typedef {{from: number, to: number, kind: EdgeKind, loose?: boolean}} Edge   loose: it fixes a time, but promises no order
+ * @typedef {Range & {mem: string}} Access   mem: the memory it lies in, a block or the buffer itself
  * @typedef {{i: number, id: string, kind: Kind, lane: string, chain: string, name: string, us: number, key: string, cost: number, src: number,
- *   reads: Access[], writes: Access[], after: Edge[], event?: string, flag?: string, implicit?: boolean, value?: string, step?: number, site?: any,
- *   param?: string, k?: number, writers?: number[], begin?: number, graph?: number, slot?: number, slots?: number, whole?: number, span?: number}} Op
- * @typedef {{ops: Op[], lanes: string[], chains: string[], order: number[], never: Set<number>, at: number[]}} Compiled
+ *   reads: Access[], writes: Access[], after: Edge[], call: string, event?: string, flag?: string, implicit?: boolean, value?: string, step?: number, site?: any,
+ *   param?: string, k?: number, writers?: number[], begin?: number, graph?: number, slot?: number, slots?: number, whole?: number, span?: number}} Op   call: what refimpl calls it; chain: a line of ops of which each comes after the one before
+ * @typedef {{ops: Op[], lanes: string[], chains: string[], order: number[], never: Set<number>, at: number[], on: Map<string, number[]>}} Compiled
+ *   order: one in which the ops may run; at: place of each op in its chain, from 1; on: the ops of each lane
  */
+import { Allocator } from "./allocator.js";
 import { bindFlags, runOrder } from "./flags.js";
+import { CALL_US, HOST, legacyLane, sortLanes, stem, WORK_US } from "./lanes.js";
 import { rangeEnd } from "./ranges.js";
-import { copyRule, sortNodes, unclearRecords } from "./rules.js";
+import { lowerGraph } from "./graph.js";
+import { callName, copyRule } from "./rules.js";
 
-export const HOST = "host";
-export const CALL_US = 6;
-export const WORK_US = 10;
-const LANE_ORDER = [HOST, "schedule", "plan", "forward", "copy"];
+export * from "./lanes.js";
 
-/** "verify_done 3" is of the family "verify_done". @param {string} name */
-export const stem = (name) => name.replace(/[ _#-]?\d+(?=\)?$)/, "") || name;
-
-/** Lanes top to bottom, each once, the host always first. @param {string[]} lanes */
-export function sortLanes(lanes) {
-	const rank = (l) => LANE_ORDER.indexOf(l) + 1 || (l.startsWith("agent ") ? 99 : 50);
-	return [...new Set([HOST, ...lanes])].sort((p, q) => rank(p) - rank(q));
-}
+const NONE = Object.freeze([]);
 
 /** Lower a program; a field that is left out has the default of refimpl.program. @param {any} program @returns {Compiled} */
 export function compile(program) {
@@ -37,29 +31,21 @@ export function compile(program) {
 
 class Lowering {
 	constructor(program) {
-		this.buffers = program.buffers ?? {};
-		this.streams = program.streams ?? {};
+		this.buffers = Object.assign(Object.create(null), program.buffers);
+		this.streams = Object.assign(Object.create(null), program.streams);
 		/** @type {Op[]} */ this.ops = [];
 		this.device = 0;
 		this.host = undefined;
 		this.tail = new Map();
+		this.barrier = new Map();
 		this.current = new Map();
 		this.seen = new Map();
+		this.stems = new Map();
 		this.agents = new Map();
-		this.owners = new Map();
-		this.users = new Map();
-		this.homes = new Map();
-		this.pending = new Map();
-		this.lives = 0;
+		/** @type {string[]} */ this.idle = [];
+		this.allocator = new Allocator(program.ops ?? []);
 		this.program = program;
-		this.bornBefore();
 		(program.ops ?? []).forEach((s, at) => this.lower(s, at));
-	}
-	/** A buffer that is freed before it is handed out was handed out before the program begins. */
-	bornBefore() {
-		const first = new Map();
-		for (const s of this.program.ops ?? []) if (/^tensor_(alloc|free)$/.test(s.op) && !first.has(s.buf)) first.set(s.buf, s);
-		for (const s of first.values()) if (s.op === "tensor_free" && s.block != null) this.owners.set(s.buf, { block: s.block, life: ++this.lives });
 	}
 
 	fail(text) {
@@ -68,12 +54,9 @@ class Lowering {
 
 	// ── lanes ──
 	laneOf(stream = "legacy") {
-		if (stream === "legacy") return this.legacy(this.device);
+		if (stream === "legacy") return legacyLane(this.device);
 		if (!(stream in this.streams)) this.fail(`unknown stream "${stream}"`);
 		return stream;
-	}
-	legacy(device) {
-		return device ? `legacy ${device}` : "legacy";
 	}
 	deviceOf(lane) {
 		return lane in this.streams ? this.streams[lane].device ?? 0 : Number(lane.split(" ")[1] ?? 0);
@@ -87,42 +70,69 @@ class Lowering {
 	}
 
 	// ── adding one op with the edges its lane gives it ──
-	add(o, more = []) {
-		const { step, value, site, param } = this.s, lane = o.lane, i = this.ops.length, name = this.named(o.name);
-		const base = `${lane} ${o.kind} ${o.event ?? o.flag ?? name}${step === undefined ? "" : ` @${step}`}`, k = this.seen.get(base) ?? 0;
+	/** @returns {Op} one shape for all, so that the engine keeps them small and quick */
+	add(o, more = NONE) {
+		const { step, value, site, param } = this.s, { kind, lane } = o, i = this.ops.length, name = this.named(o.name);
+		const base = `${lane} ${kind} ${o.event ?? o.flag ?? name}${step == null ? "" : ` @${step}`}`, k = this.seen.get(base) ?? 0;
 		this.seen.set(base, k + 1);
-		const after = [...this.laneEdges(o), ...more].map((e) => ({ ...e, to: i }));
-		const op = { us: 0, reads: [], writes: [], cost: CALL_US, value, step, site, param, chain: lane, key: param ?? `${this.s.op} ${stem(name)}`, ...o, name,
-			id: k ? `${base}~${k}` : base, i, src: this.index, after };
+		const op = {
+			i, id: k ? `${base}~${k}` : base, kind, lane, chain: o.chain ?? lane, k: -1, name, call: o.call ?? this.said, us: o.us ?? 0, cost: o.cost ?? CALL_US, src: this.index,
+			key: o.key ?? param ?? `${this.s.op} ${this.stem(name)}`, reads: o.reads ?? NONE, writes: o.writes ?? NONE, after: this.edgesInto(o, more, i), event: o.event, flag: o.flag,
+			implicit: o.implicit, value: o.value ?? value, step, site, param, writers: undefined, begin: o.begin, graph: o.graph, slot: o.slot, slots: undefined, whole: o.whole, span: undefined,
+		};
 		this.ops.push(op);
 		if (lane === HOST) this.host = i;
-		else if (o.kind !== "agent" && o.graph === undefined) this.tail.set(lane, i);
+		else if (kind !== "agent" && o.graph === undefined) this.ends(lane, i);
 		return op;
 	}
+	stem(name) {
+		if (!this.stems.has(name)) this.stems.set(name, stem(name));
+		return this.stems.get(name);
+	}
+	/** The stream now ends in this op. What the allocator marks is no action: no blocking stream waits for a mark on legacy. */
+	ends(lane, i) {
+		this.tail.set(lane, i);
+		if (this.s.op !== "tensor_free") this.barrier.set(lane, i);
+	}
 	named(name) {
-		return this.s.step === undefined || /\d\)?$/.test(name) ? name : `${name} ${this.s.step}`;
+		return this.s.step == null || /\d\)?$/.test(name) ? name : `${name} ${this.s.step}`;
 	}
-	laneEdges(o) {
-		const submit = this.host === undefined ? [] : [{ from: this.host, kind: "submit" }];
-		if (o.lane === HOST) return this.host === undefined ? [] : [{ from: this.host, kind: "fifo" }];
-		if (o.kind === "agent") return submit;
-		if (o.graph !== undefined) return [];
-		const own = this.tail.get(o.lane), out = own === undefined ? [] : [{ from: own, kind: "fifo" }];
-		const device = this.deviceOf(o.lane), legacy = this.legacy(device);
-		const barriers = o.lane === legacy ? this.busyLanes(device).filter((l) => this.isBlocking(l)) : this.isBlocking(o.lane) ? [legacy] : [];
-		for (const l of barriers) if ((this.tail.get(l) ?? -1) > (own ?? -1)) out.push({ from: this.tail.get(l), kind: "legacy" });
-		return [...out, ...submit];
+	/** The edges that its lane gives an op, and more. @returns {Edge[]} */
+	edgesInto(o, more, to) {
+		const out = [], put = (from, kind) => { if (from !== undefined) out.push({ from, to, kind, loose: false }); };
+		if (o.lane === HOST) put(this.host, "fifo");
+		else if (o.graph === undefined) {
+			if (o.kind !== "agent") this.queueEdges(o.lane, put);
+			put(this.host, "submit");
+		}
+		for (const e of more) out.push({ from: e.from, to, kind: e.kind, loose: e.loose ?? false });
+		return out;
 	}
-	mark(kind, lane, event, more = [], extra = {}) {
-		const bound = more.map((e) => (e.kind === "dep" ? undefined : this.ops[e.from])).find((o) => o?.kind === "record" && !o.implicit);
-		const held = kind === "record" ? this.named(event) : bound?.event ?? event;
-		return this.add({ kind, lane, event: held, name: `${kind === "sync" ? "synchronize" : kind}(${held.replace(/^tail of /, "")})`, ...extra }, more);
+	queueEdges(lane, put) {
+		const own = this.tail.get(lane), legacy = legacyLane(this.deviceOf(lane)), later = (l) => { const at = this.barrier.get(l); if (at > (own ?? -1)) put(at, "legacy"); };
+		put(own, "fifo");
+		if (this.isBlocking(lane)) later(legacy);
+		else if (lane === legacy) for (const l of this.busyLanes(this.deviceOf(lane))) if (this.isBlocking(l)) later(l);
+	}
+	mark(kind, lane, event, more = NONE, extra = undefined) {
+		let held = kind === "record" ? this.named(event) : event;
+		for (const e of more) {
+			const o = e.kind === "dep" || kind === "record" ? undefined : this.ops[e.from];
+			if (o?.kind === "record" && !o.implicit) { held = o.event; break; }
+		}
+		const what = held.startsWith("tail of ") ? held.slice(8) : held;
+		return this.add({ kind, lane, event: held, name: `${kind === "sync" ? "synchronize" : kind}(${what})`, ...extra }, more);
 	}
 	edges(kind, froms) {
 		return froms.filter((f) => f !== undefined).map((from) => ({ from, kind }));
 	}
-	captured(kind, event) {
-		return this.edges(kind, [this.current.get(event)]);
+	/** Edges from what an event holds. Where either of two records of a graph may be the last, the later one fixes the time and only the graph's begin the order. */
+	captured(kind, held) {
+		if (held === undefined) return [];
+		return held.begin === undefined ? [{ from: held.at, kind }] : [{ from: held.at, kind, loose: true }, { from: held.begin, kind }];
+	}
+	capture(event, at, begin) {
+		this.current.set(event, { at, begin });
 	}
 	/** A record at a stream's tail that no event names. */
 	tailMark(lane, cost = 0) {
@@ -133,11 +143,10 @@ class Lowering {
 	range(r) {
 		const b = this.buffers[r.buf] ?? this.fail(`unknown buffer "${r.buf}"`);
 		if (b.bytes !== undefined && (rangeEnd(r) > b.bytes || r.off < 0)) this.fail(`range ${r.buf}[${r.off}:${rangeEnd(r)}] is outside its ${b.bytes} bytes`);
-		const o = this.owners.get(r.buf);
-		return { ...r, mem: o?.block === undefined ? `buffer ${r.buf}` : `block ${o.block}`, owner: o?.life ?? 0 };
+		return { buf: r.buf, off: r.off, len: r.len, rows: r.rows ?? 1, stride: r.stride ?? 0, mem: this.allocator.memory(r.buf) };
 	}
 	ranges(rs) {
-		return (rs ?? []).map((r) => this.range(r));
+		return rs?.length ? rs.map((r) => this.range(r)) : NONE;
 	}
 	memOf(buf) {
 		return (this.buffers[buf] ?? this.fail(`unknown buffer "${buf}"`)).mem ?? "device";
@@ -147,19 +156,20 @@ class Lowering {
 	lower(s, at) {
 		this.s = s;
 		this.index = at;
+		this.said = callName(s);
 		const work = (what) => ({ name: s.name ?? what, us: s.us ?? WORK_US });
 		switch (s.op) {
 			case "launch": return this.add({ kind: "run", lane: this.laneOf(s.stream), ...work("kernel"), reads: this.ranges(s.reads), writes: this.ranges(s.writes) });
 			case "memcpy": return this.copy(s);
 			case "memset": return this.set(s);
-			case "graph_launch": return this.graph(s);
+			case "graph_launch": return lowerGraph(this, s);
 			case "host_work": return this.hostOp(s, s.name ?? "host work");
 			case "host_read": return this.hostOp(s, s.name ?? `read ${s.range.buf}`, { reads: this.ranges([s.range]) });
 			case "host_write": return this.hostOp(s, s.name ?? `write ${s.range.buf}`, { writes: this.ranges([s.range]) });
-			case "event_record": return this.current.set(s.event, this.mark("record", this.laneOf(s.stream), s.event).i);
-			case "stream_wait_event": return this.mark("wait", this.laneOf(s.stream), s.event, this.captured("event", s.event));
+			case "event_record": return this.capture(s.event, this.mark("record", this.laneOf(s.stream), s.event).i);
+			case "stream_wait_event": return this.mark("wait", this.laneOf(s.stream), s.event, this.captured("event", this.current.get(s.event)));
 			case "stream_wait_stream": return this.waitStream(s);
-			case "event_sync": case "event_query_until_success": return this.mark("sync", HOST, s.event, this.captured("sync", s.event));
+			case "event_sync": case "event_query_until_success": return this.mark("sync", HOST, s.event, this.captured("sync", this.current.get(s.event)));
 			case "stream_sync": case "stream_query_until_success": return this.streamSync(s);
 			case "device_sync": return this.mark("sync", HOST, `device ${this.device}`, this.edges("sync", this.busyLanes(this.device).map((l) => this.tail.get(l))));
 			case "host_async_begin": return this.asyncBegin(s);
@@ -167,8 +177,8 @@ class Lowering {
 			case "stream_write_value": return this.add({ kind: "record", lane: this.laneOf(s.stream), flag: s.flag, event: s.flag, name: `write(${s.flag})` });
 			case "stream_wait_value": return this.add({ kind: "wait", lane: this.laneOf(s.stream), flag: s.flag, event: s.flag, name: `wait(${s.flag})` });
 			case "tensor_alloc": return this.own(s);
-			case "tensor_free": return this.release(s);
-			case "record_stream": return this.use(s);
+			case "tensor_free": return this.allocator.give(s.buf, (lane) => this.tailMark(lane).i);
+			case "record_stream": return this.allocator.use(s.buf, this.laneOf(s.stream));
 			case "set_device": this.device = s.device; return undefined;
 			case "alloc": case "free": return undefined;
 			default: return this.fail("unknown op");
@@ -198,85 +208,42 @@ class Lowering {
 		return sync && this.memOf(s.dst.buf) === "pinned" ? this.hold(op, "memset") : op;
 	}
 	waitStream(s) {
-		const to = this.laneOf(s.stream), mark = this.tailMark(this.laneOf(s.on));
-		return this.mark("wait", to, `tail of ${mark.lane}`, this.edges("event", [mark.i]), { implicit: true });
+		const to = this.laneOf(s.stream), mark = this.tailMark(this.laneOf(s.on), CALL_US);
+		return this.mark("wait", to, `tail of ${mark.lane}`, this.edges("event", [mark.i]), { implicit: true, cost: 0 });
 	}
 	streamSync(s) {
-		const mark = this.tailMark(this.laneOf(s.stream));
-		return this.mark("sync", HOST, `tail of ${mark.lane}`, this.edges("sync", [mark.i]));
+		const mark = this.tailMark(this.laneOf(s.stream), CALL_US);
+		return this.mark("sync", HOST, `tail of ${mark.lane}`, this.edges("sync", [mark.i]), { cost: 0 });
 	}
+	/** Whoever begins after the host has seen an agent end comes after it, and so goes on in its chain. */
 	asyncBegin(s) {
-		const lane = `agent ${s.id}`, access = this.ranges([s.range]), chain = `${lane} #${this.ops.length}`;
+		const lane = `agent ${s.id}`, access = this.ranges([s.range]), chain = this.idle.pop() ?? `${lane} #${this.ops.length}`;
 		const op = this.add({ kind: "agent", lane, chain, name: s.name ?? `${s.access} ${s.range.buf}`, us: s.us ?? WORK_US, [s.access === "write" ? "writes" : "reads"]: access });
 		this.agents.set(s.id, [...(this.agents.get(s.id) ?? []), op.i]);
 	}
 	asyncWait(s) {
-		this.mark("sync", HOST, `agent ${s.id}`, this.edges("sync", this.agents.get(s.id) ?? []));
-		this.agents.set(s.id, []);
-	}
-
-	// ── graphs ──
-	graph(s) {
-		const lane = this.laneOf(s.stream), begin = this.add({ kind: "begin", lane, name: s.name ?? "graph", whole: s.us }), made = new Map(), heads = [], open = new Set([begin.i]);
-		const armed = new Map(this.current), depth = new Map();
-		for (const n of sortNodes(s.nodes ?? [], (t) => this.fail(t))) {
-			const deps = (n.deps ?? []).map((d) => made.get(d)), k = heads.findIndex((h) => deps.includes(h)), slot = k < 0 ? heads.length : k;
-			const edges = this.edges("dep", deps.length ? deps : [begin.i]), place = { lane, graph: begin.i, slot, chain: slot ? `${lane} #${slot}` : lane, cost: 0 };
-			const op = this.node(n, s, place, edges, armed);
-			heads[slot] = op.i;
-			deps.forEach((d) => open.delete(d));
-			open.delete(begin.i);
-			open.add(op.i);
-			made.set(n.name, op.i);
-			depth.set(op.i, Math.max(0, ...deps.map((d) => depth.get(d))) + op.us);
-		}
-		for (const name of unclearRecords(s.nodes ?? [])) this.ops[made.get(name)].covers = begin.i;
-		begin.span = Math.max(0, ...depth.values());
-		for (const i of made.values()) this.ops[i].slots = heads.length;
-		this.add({ kind: "end", lane, name: "graph end", cost: 0, begin: begin.i }, this.edges("dep", [...open]));
-	}
-	node(n, s, place, edges, armed) {
-		const common = { ...place, value: n.value ?? s.value };
-		if (n.record !== undefined) {
-			const op = this.mark("record", place.lane, n.record, edges, common);
-			this.current.set(n.record, op.i);
-			return op;
-		}
-		if (n.wait !== undefined) return this.mark("wait", place.lane, n.wait, [...edges, ...this.edges("event", [armed.get(n.wait)])], common);
-		const key = s.param ?? (s.us === undefined ? n.param : undefined) ?? (s.us === undefined ? `node ${stem(n.name)}` : `graph ${stem(s.nodes[0].name)}`);
-		return this.add({ kind: "run", ...common, key, name: n.name, us: n.us ?? WORK_US, reads: this.ranges(n.reads), writes: this.ranges(n.writes) }, edges);
+		const ended = this.agents.get(s.id) ?? [];
+		this.mark("sync", HOST, `agent ${s.id}`, this.edges("sync", ended));
+		this.agents.delete(s.id);
+		this.idle.push(...ended.map((i) => this.ops[i].chain));
 	}
 
 	// ── the caching allocator ──
 	own(s) {
-		this.homes.set(s.buf, s.stream == null ? undefined : this.laneOf(s.stream));
-		if (s.block == null) return;
-		const marks = this.pending.get(s.block) ?? [];
+		const marks = this.allocator.take(s, s.stream == null ? undefined : this.laneOf(s.stream));
 		if (marks.length) this.mark("sync", HOST, `reuse of ${s.block}`, this.edges("sync", marks), { implicit: true, cost: 0 });
-		this.pending.delete(s.block);
-		this.users.delete(s.buf);
-		this.owners.set(s.buf, { block: s.block, life: ++this.lives });
-	}
-	/** The allocator marks the tail of every recorded stream when the tensor is freed, and reuses the block only after those marks. */
-	release(s) {
-		const owner = this.owners.get(s.buf), users = this.users.get(s.buf) ?? [];
-		this.users.delete(s.buf);
-		if (!owner) return;
-		const marks = users.map((lane) => this.tailMark(lane).i);
-		this.pending.set(owner.block, [...(this.pending.get(owner.block) ?? []), ...marks]);
-	}
-	/** Of the stream that a tensor was handed out on the allocator knows anyhow. */
-	use(s) {
-		if (this.homes.get(s.buf) === this.laneOf(s.stream)) return;
-		this.users.set(s.buf, [...(this.users.get(s.buf) ?? []), this.laneOf(s.stream)]);
 	}
 
 	// ── what runs at all, and in which order ──
 	result() {
-		const { ops } = this, lanes = sortLanes(ops.map((o) => o.lane));
-		const chains = [...new Set([HOST, ...ops.map((o) => o.chain)])], c = { ops, lanes, chains, ...runOrder(ops), at: [] };
+		const { ops } = this, used = new Set(ops.map((o) => o.lane)), lanes = sortLanes([...Object.keys(this.streams), "legacy", ...used].filter((l) => used.has(l))), on = new Map(lanes.map((l) => [l, []]));
+		const chains = [...new Set([HOST, ...ops.map((o) => o.chain)])], c = { ops, lanes, chains, ...runOrder(ops), at: [], on };
 		const count = chains.map(() => 0), index = new Map(chains.map((x, k) => [x, k]));
-		for (const o of ops) { o.k = index.get(o.chain); c.at.push(++count[o.k]); }
+		for (const o of ops) {
+			o.k = index.get(o.chain);
+			c.at.push(++count[o.k]);
+			on.get(o.lane).push(o.i);
+		}
 		return bindFlags(c);
 	}
 }

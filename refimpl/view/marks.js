@@ -20,7 +20,8 @@ export function drawIdle(f, settled) {
 		const g = f.group(`idle ${gs[0].before} ${k}`, f.layer.links, { p: line("mute", 1.25), t: text("s m halo") });
 		const wording = (brief) => gs.map((x) => `${U.num(x.to - x.from)} ${why(M, x, brief)}`).join(" + "), sum = U.num(gs[gs.length - 1].to - gs[0].from);
 		set(g.p, { d: `M${a + 1.5},${y + 2}v4H${b - 1.5}v-4` });
-		set(g.t, { x: Math.max(a, L.left) + 8, y: y + 18, text: fitLabel([wording(0), wording(1), `${sum} ${why(M, gs[0], 2)}`, sum], next - a - 18, m11) });
+		const x = Math.max(a, L.narrow ? pillStart(f, y + 14) - 8 : L.left) + 8;
+		set(g.t, { x, y: y + 18, text: fitLabel([wording(0), wording(1), `${sum} ${why(M, gs[0], 2)}`, sum, ""], next - x - 10, m11) });
 		set(g.el, { opacity: f.path ? 0.3 : 1 });
 	});
 }
@@ -45,20 +46,29 @@ function drawMark(f, v) {
 	if (!f.seen(x)) return;
 	const g = f.group(`mark ${v.id}`, f.layer.faint, { p: ["path", { class: out ? "ink" : "hollow" }] });
 	set(g.p, { d: out ? `M${x - n / 2},${y}h${n}L${x},${y - n}z` : `M${x - n / 2},${y - n - 1.5}h${n}L${x},${y - 1.5}z` });
-	set(g.el, { opacity: v.alpha * (f.path ? 0.25 : 0.5) });
+	const held = f.inHand.has(v.id);
+	set(g.el, { opacity: v.alpha * (held ? 1 : f.path ? 0.25 : 0.5) });
+	drawHandle(f, v, x, y - 8);
+}
+/** Where a fence is taken hold of: its sign in the gutter. */
+function drawHandle(f, v, x, y) {
+	if (f.M.veiled || v.alpha < 1 || v.never || v.kind === "sync" || !["record", "wait"].includes(v.kind)) return;
+	const g = f.group(`handle ${v.id}`, f.layer.handles, { r: ["rect", { class: "handle", width: 14, height: 14, rx: 4 }] }, (n) => f.on.fence(n.r, v));
+	set(g.r, { x: x - 7, y: y - 7, class: f.inHand.has(v.id) ? "handle on" : "handle" });
 }
 function drawLink(f, v, r, e, near, taken) {
 	const { L } = f, xr = f.X(r.end), xv = e.kind === "legacy" ? f.X(v.start) : f.X(v.end);
 	if (!f.seen(xr, xv)) return;
 	const down = f.rank(v.lane) > f.rank(r.lane), sg = down ? 1 : -1, strong = e.kind !== "legacy" && f.isTopic(v), size = strong ? MARK : SMALL_MARK;
 	const y0 = down ? f.row(r.lane).end : f.row(r.lane).y, y1 = down ? f.row(v.lane).y : f.row(v.lane).end, ya = y0 + sg * size, yb = y1 - sg * (size + 1.5), d = arrowPath(xr, ya, xv, yb);
-	const g = f.group(`link ${v.id} ${r.id}`, strong ? f.layer.links : f.layer.faint, { halo: line("bg", strong ? 5 : 0), p: line("ink", strong ? 1.6 : 1), f: ["path", { class: "ink" }], h: ["path", { class: "hollow" }], t: text("s halo", "end") });
+	const g = f.group(`link ${v.id} ${r.id} ${strong}`, strong ? f.layer.links : f.layer.faint, { halo: line("bg", strong ? 5 : 0), p: line("ink", strong ? 1.6 : 1), f: ["path", { class: "ink" }], h: ["path", { class: "hollow" }], t: text("s halo", "end") });
 	set(g.el, { opacity: Math.min(v.alpha, r.alpha) * (strong ? 1 : near.has(v.id) ? 0.9 : 0.36) * (f.path ? 0.25 : 1) * (f.S.scrubbed && f.S.now < v.end - f.S.span / 1e4 ? 0.4 : 1) });
 	set(g.halo, { d });
 	set(g.p, { d });
 	set(g.f, { d: `M${xr - size / 2},${y0}h${size}L${xr},${ya}z` });
 	set(g.h, { d: `M${xv - size / 2},${yb}h${size}L${xv},${y1 - sg * 1.5}z` });
-	if (strong) set(g.t, eventLabel(f, v.event ?? "", xr, y0 + sg * 10 + 3, taken));
+	if (e.kind !== "legacy") { drawHandle(f, r, xr, (y0 + ya) / 2 + sg); drawHandle(f, v, xv, (y1 + yb) / 2 - sg); }
+	if (strong) set(g.t, eventLabel(f, v.implicit ? "" : v.event ?? "", xr, y0 + sg * 10 + 3, taken));
 }
 /** An event's name beside its arrow; on a narrow screen on the side that has room beside the lane's name and the other events', or nowhere. */
 function eventLabel(f, name, x, y, taken) {

@@ -8,16 +8,17 @@
  * @typedef {"RAW"|"WAR"|"WAW"|"lifetime"} Hazard
  * @typedef {{a: number, b: number, kind: Hazard, range: {buf: string, off: number, len: number}}} Race   a is issued before b
  */
-import { covers, sharedBytes } from "./ranges.js";
-
-const WAITS = new Set(["event", "sync"]);
+import { sharedBytes } from "./ranges.js";
 
 /** One vector clock per op, over chains: a stream, the host, an agent, a branch of a graph. @param {Compiled} c @returns {Int32Array[]} */
 export function clocks(c) {
-	/** @type {Int32Array[]} */ const V = new Array(c.ops.length);
-	for (const i of [...c.order, ...c.never]) {
-		const v = (V[i] = new Int32Array(c.chains.length));
-		for (const e of c.ops[i].after) V[WAITS.has(e.kind) ? c.ops[e.from].covers ?? e.from : e.from]?.forEach((x, k) => { if (x > v[k]) v[k] = x; });
+	/** @type {Int32Array[]} */ const V = new Array(c.ops.length), n = c.chains.length;
+	for (const i of c.never.size ? [...c.order, ...c.never] : c.order) {
+		const v = (V[i] = new Int32Array(n));
+		for (const e of c.ops[i].after) {
+			const from = e.loose ? undefined : V[e.from];
+			if (from) for (let k = 0; k < n; k++) if (from[k] > v[k]) v[k] = from[k];
+		}
 		v[c.ops[i].k] = c.at[i];
 	}
 	return V;
@@ -26,12 +27,12 @@ export function clocks(c) {
 /** True when op a happens before op b. @param {Compiled} c @param {Int32Array[]} V @param {number} a @param {number} b */
 export const before = (c, V, a, b) => a !== b && V[b][c.ops[a].k] >= c.at[a];
 
-const TYPES = [["writes", "reads", "RAW"], ["reads", "writes", "WAR"], ["writes", "writes", "WAW"]];
+const TYPES = /** @type {const} */ ([["writes", "reads", "RAW"], ["reads", "writes", "WAR"], ["writes", "writes", "WAW"]]);
 
 /** The first conflict of two accesses in issue order, or null. @param {Access} p @param {Access} q @param {Hazard} kind */
 function clash(p, q, kind) {
 	const hit = p.mem === q.mem ? sharedBytes(p, q) : null;
-	return hit && { kind: p.owner === q.owner ? kind : "lifetime", range: { buf: p.buf, ...hit } };
+	return hit && { kind: p.buf === q.buf ? kind : "lifetime", range: { buf: p.buf, ...hit } };
 }
 
 /** The conflicting accesses of two ops, a issued first. @param {Op} a @param {Op} b */
@@ -40,43 +41,66 @@ export function conflicts(a, b) {
 }
 
 /**
- * Unordered pairs of conflicting accesses: for each op the nearest on every other chain, which is all that a verdict or a picture needs.
- * Accesses are kept by memory and chain, and one that a later access of its chain covers is dropped.
+ * Unordered pairs of conflicting accesses: for each op the nearest of those issued before it on every other chain, which is all that a verdict or
+ * a picture needs. Accesses are kept by memory and chain, in the order of the chain, so that the ones that come before an op are not looked at.
  * @param {Compiled} c @param {Int32Array[]} [V] @returns {Race[]}
  */
 export function races(c, V = clocks(c)) {
 	/** @type {Race[]} */ const out = [];
-	const memory = new Map();
-	for (const i of c.order) {
-		const b = c.ops[i];
-		for (const has of ["reads", "writes"])
-			for (const q of b[has]) {
-				if (!memory.has(q.mem)) memory.set(q.mem, new Map());
-				for (const [k, past] of memory.get(q.mem)) if (k !== b.k) out.push(...nearest(c, V, past, b, q, has));
-			}
-		for (const has of ["reads", "writes"]) for (const q of b[has]) remember(memory.get(q.mem), b, q, has);
+	/** @type {Map<string, Map<number, {reads: Past, writes: Past}>>} */ const memory = new Map();
+	for (const b of c.ops) {
+		if (c.never.has(b.i)) continue;
+		for (const has of SIDES) for (const q of b[has]) {
+			if (!memory.has(q.mem)) memory.set(q.mem, new Map());
+			for (const [k, past] of memory.get(q.mem)) if (k !== b.k) nearest(c, V, past, k, b, q, has, out);
+		}
+		for (const has of SIDES) for (const q of b[has]) remember(c, memory.get(q.mem), b, q, has);
 	}
 	return out.sort((x, y) => x.b - y.b || x.a - y.a);
 }
-function nearest(c, V, past, b, q, has) {
-	const out = [];
+const SIDES = /** @type {const} */ (["reads", "writes"]);
+
+function nearest(c, V, past, k, b, q, has, out) {
 	for (const [had, now, kind] of TYPES) {
 		if (now !== has) continue;
-		for (let n = past[had].length - 1; n >= 0; n--) {
-			const { i, p } = past[had][n], hit = before(c, V, i, b.i) ? null : clash(p, q, kind);
-			if (!hit) continue;
-			const flip = i > b.i;
-			out.push({ a: Math.min(i, b.i), b: Math.max(i, b.i), ...hit, kind: flip && hit.kind === "RAW" ? "WAR" : flip && hit.kind === "WAR" ? "RAW" : hit.kind });
-			break;
-		}
+		const later = (i) => V[i][b.k] >= c.at[b.i], found = past[had].last(V[b.i][k], (i, p) => (later(i) ? null : clash(p, q, kind)));
+		if (found) out.push({ a: found.i, b: b.i, ...found.hit });
 	}
-	return out;
 }
-function remember(chains, b, q, has) {
-	if (!chains.has(b.k)) chains.set(b.k, { reads: [], writes: [] });
-	const past = chains.get(b.k);
-	past[has] = past[has].filter(({ p }) => p.owner !== q.owner || !covers(q, p));
-	past[has].push({ i: b.i, p: q });
+function remember(c, chains, b, q, has) {
+	if (!chains.has(b.k)) chains.set(b.k, { reads: new Past(), writes: new Past() });
+	chains.get(b.k)[has].add(c.at[b.i], b.i, q);
+}
+
+/** Accesses of one chain to one memory, in its order. One that a later access to the same bytes stands for is dropped. */
+class Past {
+	constructor() {
+		/** @type {({at: number, i: number, p: Access} | null)[]} */ this.items = [];
+		/** @type {Map<string, number>} */ this.where = new Map();
+	}
+	add(at, i, p) {
+		const key = `${p.buf} ${p.off} ${p.len} ${p.rows} ${p.stride}`, old = this.where.get(key);
+		if (old !== undefined) this.items[old] = null;
+		if (this.items.length > 2 * this.where.size + 16) this.close();
+		this.where.set(key, this.items.length);
+		this.items.push({ at, i, p });
+	}
+	close() {
+		const place = new Map();
+		let n = 0;
+		this.items.forEach((x, k) => { if (x) { place.set(k, n); this.items[n++] = x; } });
+		this.items.length = n;
+		for (const [key, k] of this.where) this.where.set(key, place.get(k));
+	}
+	/** The last access after the place `seen` of the chain that hits. */
+	last(seen, clash) {
+		for (let n = this.items.length - 1; n >= 0; n--) {
+			const x = this.items[n], hit = x && (x.at <= seen ? undefined : clash(x.i, x.p));
+			if (hit) return { i: x.i, hit };
+			if (hit === undefined) return null;
+		}
+		return null;
+	}
 }
 
 /** One race per pair of families and buffer, since a loop repeats the same race: those that a reader counts. @param {Compiled} c @param {Race[]} rs */
@@ -89,10 +113,10 @@ export function distinct(c, rs) {
 	return [...first.values()];
 }
 
-/** All edges, and for each op those that leave it. @param {Compiled} c @returns {Edge[][]} */
+/** For each op the edges of the order that leave it. @param {Compiled} c @returns {Edge[][]} */
 export function leaving(c) {
 	/** @type {Edge[][]} */ const out = c.ops.map(() => []);
-	for (const o of c.ops) for (const e of o.after) out[e.from].push(e);
+	for (const o of c.ops) for (const e of o.after) if (!e.loose) out[e.from].push(e);
 	return out;
 }
 
@@ -109,8 +133,8 @@ export function explainOrder(c, p, q, V = clocks(c)) {
 	}
 	const next = leaving(c);
 	/** @type {Map<number, Edge|null>} */ const came = new Map([[a, null]]);
-	for (const queue = [a]; queue.length && !came.has(b);)
-		for (const e of next[queue.shift()]) if (!came.has(e.to)) { came.set(e.to, e); queue.push(e.to); }
+	for (let queue = [a], k = 0; k < queue.length && !came.has(b); k++)
+		for (const e of next[queue[k]]) if (!came.has(e.to)) { came.set(e.to, e); queue.push(e.to); }
 	/** @type {Edge[]} */ const path = [];
 	for (let e = came.get(b); e; e = came.get(e.from)) path.unshift(e);
 	return { ordered: true, a, b, known: null, conflicts: [], path };

@@ -6,12 +6,15 @@ from dataclasses import dataclass
 from html import escape
 from io import BytesIO
 from os import PathLike
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from refimpl.order import Race
 from refimpl.program import Program, Trace, UserError
+from refimpl.timeline.columns import steps_of
 from refimpl.view.plot_layout import INK, PALE, wrap
 from refimpl.view.plot_words import alt_text, source_words
+from refimpl.view.write import write_whole
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -25,6 +28,12 @@ WIDTH = 6.4
 """Width of a figure in inches: with 10 point type it stays readable on a screen of 390 pixels."""
 _RIGHT, _BELOW, _BETWEEN = 0.14, 0.46, 0.16
 _NOTES_LINE = 0.13
+_DATELESS: dict[str, dict[str, Any]] = {
+    "png": {"Software": None},
+    "svg": {"Date": None, "Creator": None},
+    "pdf": {"CreationDate": None, "Creator": None, "Producer": None},
+}
+"""What a file would say of its making: nothing, so that the same picture is the same bytes."""
 _LEAST_PX = 560
 """Below this width a picture's letters are too small: on a narrow screen it scrolls sideways instead."""
 
@@ -43,12 +52,26 @@ class Picture:
 
     def save(self, path: str | PathLike[str], dpi: int = 200) -> None:
         """Write the figure to a file; its ending names the format."""
-        self.figure.savefig(path, dpi=dpi)
+        ending = Path(path).suffix.lower().removeprefix(".")
+        write_whole(self.encoded(ending, dpi), path)
 
     def png(self, dpi: int = 200) -> bytes:
         """The figure as PNG, the same bytes at each call."""
+        return self.encoded("png", dpi)
+
+    def encoded(self, format: str, dpi: int = 200) -> bytes:
+        """The figure as ``"png"``, ``"svg"`` or ``"pdf"``, the same bytes at each call.
+
+        Raises:
+            UserError: another format.
+        """
+        if format not in _DATELESS:
+            raise UserError(f"a picture is written as {', '.join(_DATELESS)}, not as {format!r}")
+        from matplotlib import rc_context
+
         buffer = BytesIO()
-        self.figure.savefig(buffer, format="png", dpi=dpi, metadata={"Software": None})
+        with rc_context({"svg.hashsalt": "stream order", "svg.fonttype": "path", "pdf.fonttype": 42}):
+            self.figure.savefig(buffer, format=format, dpi=dpi, metadata=_DATELESS[format])
         return buffer.getvalue()
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
@@ -70,6 +93,7 @@ def plot(
     topic: Sequence[str] | None = None,
     step_op: str | None = None,
     width: float = WIDTH,
+    steps: Sequence[float] = (),
 ) -> Picture:
     """Draw a trace: lanes top to bottom, bars, what holds the host, records and waits with arrows between, hazards.
 
@@ -83,6 +107,7 @@ def plot(
         topic: events under study, without their step's number: drawn in full ink, the others pale. All when None.
         step_op: name of the op whose starts mark the steps: their durations are written below the lanes.
         width: of a new figure, in inches.
+        steps: when each step begins, in microseconds, in place of ``step_op``.
 
     Returns:
         The figure with its alternative text.
@@ -90,7 +115,7 @@ def plot(
     Raises:
         UserError: matplotlib is not installed, or the trace is empty.
     """
-    panel = _panel(trace, program, races, window, topic, step_op, name="")
+    panel = _panel(trace, program, races, window, topic, steps or _steps(trace, step_op), name="")
     figure = panel.draw(ax) if ax is not None else _figure([panel], title, width, source_words(trace))
     return Picture(figure, _sentence(title) + alt_text(trace, races))
 
@@ -121,7 +146,7 @@ def compare(
     panels, alts = [], []
     for name, trace in traces.items():
         hazards = (races or {}).get(name)
-        panels.append(_panel(trace, (programs or {}).get(name), hazards, window, topic, step_op, name))
+        panels.append(_panel(trace, (programs or {}).get(name), hazards, window, topic, _steps(trace, step_op), name))
         alts.append(f"{name}: {alt_text(trace, hazards)}")
     sources = "; ".join(dict.fromkeys(source_words(trace) for trace in traces.values()))
     return Picture(_figure(panels, title, width, sources), _sentence(title) + " ".join(alts))
@@ -133,7 +158,7 @@ def _panel(
     races: Sequence[Race] | None,
     window: tuple[float, float] | None,
     topic: Sequence[str] | None,
-    step_op: str | None,
+    steps: Sequence[float],
     name: str,
 ) -> "Panel":
     try:
@@ -147,7 +172,11 @@ def _panel(
     if not shown or high <= low:
         of = f" of {name!r}" if name else ""
         raise UserError(f"there is nothing to draw{of}: {shown} spans in the window from {low} to {high} µs")
-    return Panel(trace, program, tuple(races or ()), (low, high), topic, step_op, name)
+    return Panel(trace, program, tuple(races or ()), (low, high), topic, tuple(steps), name)
+
+
+def _steps(trace: Trace, step_op: str | None) -> Sequence[float]:
+    return steps_of(trace, None, step_op) if step_op is not None else ()
 
 
 def _sentence(title: str) -> str:
@@ -162,8 +191,8 @@ def _figure(panels: "Sequence[Panel]", title: str, width: float, source: str) ->
 
     lines = wrap(title, width - 0.2, lambda text: text_inches(text, 11, "bold"))
     left = max(panel.gutter for panel in panels) + 0.14
-    legend = " · dotted: the stream waits" if any(panel.has_waits for panel in panels) else ""
-    notes = wrap(source + legend, width - left - _RIGHT, lambda text: text_inches(text, 8))
+    signs = dict.fromkeys(sign for panel in panels for sign in panel.signs(width - left - _RIGHT))
+    notes = wrap(" · ".join([source, *signs]), width - left - _RIGHT, lambda text: text_inches(text, 8))
     above, below = 0.1 + 0.2 * len(lines), _BELOW + _NOTES_LINE * (len(notes) - 1)
     height = above + sum(panel.height for panel in panels) + _BETWEEN * (len(panels) - 1) + below
     figure = Figure(figsize=(width, height), facecolor="white")

@@ -9,7 +9,7 @@ from matplotlib.font_manager import FontProperties
 from matplotlib.patches import FancyBboxPatch, PathPatch
 from matplotlib.path import Path
 from matplotlib.patheffects import withStroke
-from matplotlib.textpath import TextPath
+from matplotlib.textpath import text_to_path
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from refimpl.program.errors import printable
@@ -19,6 +19,8 @@ SIZE = 9.5
 SMALL = 8.5
 _CORNER = 0.05
 _LONG = 150
+_THIN = 0.012
+"""Inches of a band that is hardly there: one that is there at all is seen."""
 _RULE = "#b5b5b5"
 Point = tuple[float, float]
 
@@ -30,9 +32,9 @@ def text_inches(text: str, size: float = SIZE, weight: str = "normal") -> float:
         return 0.0
     if len(text) > _LONG:
         return text_inches(text[:_LONG], size, weight) * len(text) / _LONG
-    plain = printable(text).replace("$", r"\$")  # a dollar in a name opens no formula
-    extents = TextPath((0, 0), plain, size=size, prop=FontProperties(weight=weight)).get_extents()
-    return float(extents.width) / 72
+    font = FontProperties(weight=weight, size=size)
+    width, _, _ = text_to_path.get_text_width_height_descent(printable(text), font, ismath=False)
+    return float(width) / 72
 
 
 class Canvas:
@@ -93,6 +95,17 @@ class Canvas:
         self.ax.add_patch(
             FancyBboxPatch((left, top), right - left, end - top, boxstyle=shape, mutation_aspect=self._aspect, **style)
         )
+
+    def band(self, foot: Sequence[float], head: Sequence[float], row: Row, **style: Any) -> None:
+        """A band across the whole window, in equal columns: each from one share of the row's height to another."""
+        if not any(high > low for low, high in zip(foot, head, strict=True)):
+            return
+        least = _THIN / (row.end - row.top)
+        tall = [max(high, low + least) if high > low else low for low, high in zip(foot, head, strict=True)]
+        width = (self.window[1] - self.window[0]) / len(tall)
+        edges = [self.window[0] + k * width for k in range(len(tall) + 1)]
+        tops, ends = ([row.end - part * (row.end - row.top) for part in (*parts, parts[-1])] for parts in (tall, foot))
+        self.ax.fill_between(edges, tops, ends, step="post", zorder=2, **style)
 
     def dots(self, times: Point, y: float, colour: str) -> None:
         """A dotted line: a stream that waits."""

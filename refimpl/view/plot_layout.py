@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from refimpl.program import Span, SpanKind, Trace
 from refimpl.timeline import stem
+from refimpl.timeline.places import gpu_name, is_host
 
 INK = "#1a1a1a"
 PALE = "#6b6b6b"
@@ -59,11 +60,23 @@ def rows_of(lanes: Sequence[str], top: float = 0.0) -> dict[str, Row]:
 
 
 def colour_of(lane: str, lanes: Sequence[str]) -> str:
-    """The lane's colour; lanes without one of their own take turns."""
-    if lane in COLOURS:
-        return COLOURS[lane]
-    others = [name for name in lanes if name not in COLOURS]
+    """The lane's colour: the host's for all its threads, a stream's on every GPU; lanes without one take turns.
+
+    Example:
+        >>> lanes = ("host", "thread 7", "GPU 1 forward", "mine")
+        >>> [colour_of(lane, lanes) for lane in lanes]
+        ['#555555', '#555555', '#0072B2', '#CC79A7']
+    """
+    if _known(lane):
+        return COLOURS[_known(lane)]
+    others = [name for name in lanes if not _known(name)]
     return OTHERS[others.index(lane) % len(OTHERS)]
+
+
+def _known(lane: str) -> str:
+    """The lane of the house that this one is coloured as, or an empty string."""
+    name = "host" if is_host(lane) else lane.removeprefix(gpu_name(lane)).strip()
+    return name if name in COLOURS else ""
 
 
 def text_on(colour: str) -> str:

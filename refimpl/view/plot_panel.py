@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from functools import cached_property
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -11,17 +11,21 @@ from refimpl.order import Race
 from refimpl.program import Program, Span, SpanKind, Trace
 from refimpl.program.errors import printable
 from refimpl.timeline import drawn_edges, stem
+from refimpl.view import plot_dense as dense
 from refimpl.view import plot_layout as look
 from refimpl.view.plot_canvas import SIZE, Canvas, text_inches
 from refimpl.view.plot_layout import GUTTER, HAZARD, HAZARD_TEXT, INK, LANE, PALE, Row
+from refimpl.view.plot_steps import PLATE as _PLATE
+from refimpl.view.plot_steps import mark_steps
 
 _STEPS = 0.44
 _NAMES = 1.4
 """Most inches for the names of the lanes: what is beyond them is the picture's."""
 _NUDGE = 0.035
 _STROKE = 0.028
+_ARROWS = 150
+"""Arrows that a picture can hold: more are a smear."""
 _DASHES = (0, (3, 1.6))
-_PLATE = {"boxstyle": "square,pad=0.15", "facecolor": "white", "edgecolor": "none"}
 
 
 def _bold_inches(text: str) -> float:
@@ -33,7 +37,8 @@ class Panel:
     """A trace's lanes, ready to be drawn.
 
     Args:
-        trace, program, races, window, topic, step_op: as for ``plot``.
+        trace, program, races, window, topic: as for ``plot``.
+        steps: when each step begins, in microseconds; empty when none are marked.
         name: what the variant is called, above the lanes; nothing when empty.
     """
 
@@ -42,7 +47,7 @@ class Panel:
     races: tuple[Race, ...]
     window: tuple[float, float]
     topic: Sequence[str] | None
-    step_op: str | None
+    steps: tuple[float, ...] = ()
     name: str = ""
 
     @property
@@ -53,7 +58,7 @@ class Panel:
     @property
     def height(self) -> float:
         """Inches that the panel needs."""
-        return self.top + len(self.trace.lanes) * (LANE + GUTTER) - GUTTER + (_STEPS if self.step_op else 0.1)
+        return self.top + len(self.trace.lanes) * (LANE + GUTTER) - GUTTER + (_STEPS if self.steps else 0.1)
 
     @property
     def gutter(self) -> float:
@@ -65,10 +70,28 @@ class Panel:
         """The names of the lanes as they stand at the left."""
         return [look.lane_name(printable(lane), _NAMES, _bold_inches) for lane in self.trace.lanes]
 
-    @property
-    def has_waits(self) -> bool:
-        """True when the window shows a stream that waits: a dotted line, which needs a legend."""
-        return any(look.shown_waits(self.trace, lane, self.window) for lane in self.trace.lanes)
+    def signs(self, width: float) -> list[str]:
+        """What has to be explained in so many inches: dotted lines, bands, arrows that are left out."""
+        scale = (self.window[1] - self.window[0]) / width
+        lanes = {lane: (look.shown_waits(self.trace, lane, self.window), self.bars(lane)) for lane in self.trace.lanes}
+        said = ["dotted: the stream waits"] if any(waits for waits, _ in lanes.values()) else []
+        if any(dense.crowd(bars, self.window, scale).busy for _, bars in lanes.values()):
+            said.append("height of a band: share of the time")
+        arrows = len(self.arrows) if self.program is not None else 0
+        return [*said, f"{arrows:,} arrows left out"] if arrows > _ARROWS else said
+
+    def bars(self, lane: str) -> list[Span]:
+        """The lane's spans that the window shows, in order of time."""
+        return look.shown_bars(self.trace, lane, self.window)
+
+    @cached_property
+    def arrows(self) -> list[tuple[str, Span, Span]]:
+        """From records to waits, both ends in the window."""
+        if self.program is None:
+            return []
+        low, high = self.window
+        edges = drawn_edges(self.trace, self.program)
+        return [edge for edge in edges if all(low <= span.end_us <= high for span in edge[1:])]
 
     def draw(self, ax: Axes) -> Figure:
         """Draw on the axes, whose limits become the panel's; returns their figure."""
@@ -95,9 +118,9 @@ class _Drawing:
         for number, race in enumerate(self.panel.races):
             self.hazard(race, spell=number == 0)
         if self.panel.program is not None:
-            self.fences(self.panel.program)
-        if self.panel.step_op is not None:
-            self.steps(self.panel.step_op)
+            self.fences()
+        if self.panel.steps:
+            mark_steps(self.canvas, self.panel.steps, self.panel.height - 0.16)
 
     # ── lanes and bars ──
 
@@ -107,23 +130,29 @@ class _Drawing:
         canvas.box(canvas.window, row.top, row.end, facecolor=colour, alpha=0.1, linewidth=0)
         for wait in look.shown_waits(trace, lane, canvas.window):
             canvas.dots((wait.start_us, wait.end_us), row.end - _NUDGE, colour)
-        bars = look.shown_bars(trace, lane, canvas.window)
-        places = look.slots(bars)
-        for bar in bars:
+        shown = dense.crowd(self.panel.bars(lane), canvas.window, canvas.us_per_inch)
+        if shown.busy:
+            self.bands(shown, row, colour)
+        places = look.slots(shown.bars)
+        for bar in shown.bars:
             self.bar(bar, row.slot(*places[bar]), colour)
-        for bar, label in look.labels(bars, places, canvas.window, canvas.us_per_inch, text_inches).items():
-            on_bar = label.inside and bar.kind is not SpanKind.BLOCKED
-            ink, align = look.text_on(colour) if on_bar else INK, "center" if label.inside else "left"
-            plate = {"bbox": _PLATE} if bar.kind is SpanKind.BLOCKED else {}
-            style = {
-                "fontsize": SIZE * label.scale,
-                "color": ink,
-                "ha": align,
-                "va": "center_baseline",
-                "zorder": 5,
-                **plate,
-            }
-            canvas.text(label.x, row.slot(*places[bar]).middle, label.text, **style)
+        for bar, label in look.labels(shown.bars, places, canvas.window, canvas.us_per_inch, text_inches).items():
+            if label.inside or not shown.busy:  # beside a bar of a crowd stands the crowd
+                self.label(bar, label, row.slot(*places[bar]), colour)
+
+    def bands(self, shown: dense.Crowd, row: Row, colour: str) -> None:
+        """Of spans too short to be seen, how much of each column's time they take, from the lane's foot up."""
+        tall = [busy + held for busy, held in zip(shown.busy, shown.held, strict=True)]
+        blocked = {"facecolor": "white", "edgecolor": colour, "hatch": "/////"}
+        self.canvas.band(shown.busy, tall, row, linewidth=0, **blocked)
+        self.canvas.band([0.0] * len(tall), shown.busy, row, facecolor=colour, linewidth=0)
+
+    def label(self, bar: Span, label: look.Label, row: Row, colour: str) -> None:
+        on_bar = label.inside and bar.kind is not SpanKind.BLOCKED
+        ink, align = look.text_on(colour) if on_bar else INK, "center" if label.inside else "left"
+        plate = {"bbox": _PLATE} if bar.kind is SpanKind.BLOCKED else {}
+        style = {"fontsize": SIZE * label.scale, "color": ink, "ha": align, "va": "center_baseline", "zorder": 5}
+        self.canvas.text(label.x, row.middle, label.text, **style, **plate)
 
     def bar(self, bar: Span, row: Row, colour: str) -> None:
         """A bar, hatched where the host is held; one too short to be seen is drawn as wide as a stroke."""
@@ -137,14 +166,15 @@ class _Drawing:
 
     # ── records, waits and the arrows between ──
 
-    def fences(self, program: Program) -> None:
-        joined: set[Span] = set()
+    def fences(self) -> None:
+        """Arrows from records to waits, and the marks that have none; of more than can be told apart, none."""
+        arrows = self.panel.arrows
+        if len(arrows) > _ARROWS:
+            return
+        joined = {span for _, *ends in arrows for span in ends}
         named: set[str] = set()
-        for event, source, target in drawn_edges(self.panel.trace, program):
-            joined |= {source, target}
-            if source.lane == target.lane or not (
-                self.canvas.shows(source.end_us) and self.canvas.shows(target.end_us)
-            ):
+        for event, source, target in arrows:
+            if source.lane == target.lane:
                 continue
             in_topic = self.panel.topic is not None and stem(event) in self.panel.topic
             self.arrow(source, target, strong=in_topic)
@@ -215,25 +245,3 @@ class _Drawing:
 
     def centre(self, span: Span) -> float:
         return sum(self.canvas.cut(span.start_us, span.end_us)) / 2
-
-    # ── steps ──
-
-    def steps(self, step_op: str) -> None:
-        """The durations of the steps as dimensions below the lanes."""
-        runs = [s for s in self.panel.trace.spans if s.kind is SpanKind.RUN and step_op in (s.name, stem(s.name))]
-        y = self.panel.height - 0.16
-        for step, (start, end) in enumerate(pairwise(sorted(s.start_us for s in runs))):
-            if not (self.canvas.shows(start) and self.canvas.shows(end)):
-                continue
-            line = {
-                "arrowstyle": "|-|,widthA=0.25,widthB=0.25",
-                "color": PALE,
-                "shrinkA": 0,
-                "shrinkB": 0,
-                "linewidth": 0.9,
-            }
-            self.canvas.ax.annotate("", (start, y), (end, y), arrowprops=line)
-            ms = f"{(end - start) / 1000:.2f}"
-            room = (end - start) / self.canvas.us_per_inch - 0.2
-            text = look.fit((f"step {step} · {ms} ms", f"{ms} ms", ms), room, text_inches)
-            self.canvas.text((start + end) / 2, y, text, ha="center", bbox=_PLATE)

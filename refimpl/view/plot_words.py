@@ -4,13 +4,16 @@ from collections.abc import Sequence
 
 from refimpl.order import Race
 from refimpl.program import Span, SpanKind, Trace
-from refimpl.timeline import accounts, stem
+from refimpl.timeline import stem
+from refimpl.timeline.intervals import length, union
 
 _SOURCES = {
     "scheduled": "scheduled from a cost model",
     "simulated": "run on the simulated device",
     "measured": "measured",
 }
+_LONG = 1000
+"""Spans from which a timeline is a run, and told by what its lanes take."""
 
 
 def source_words(trace: Trace) -> str:
@@ -44,7 +47,7 @@ def alt_text(trace: Trace, races: Sequence[Race] | None = None) -> str:
         ['In order of start: verify (forward)', 'No hazard.']
     """
     parts = [f"Timeline of {duration_words(trace.end_us)}, {source_words(trace)}.", f"Lanes: {', '.join(trace.lanes)}."]
-    parts += [_order(trace), *_blocked(trace), *_waits(trace)]
+    parts += [_order(trace), *_busy(trace), *_blocked(trace), *_waits(trace)]
     if races is not None:
         parts += [*map(_hazard, races[:3]), *([f"{len(races) - 3} more hazards."] if len(races) > 3 else [])]
         parts += [] if races else ["No hazard."]
@@ -63,8 +66,26 @@ def _order(trace: Trace) -> str:
 
 
 def _blocked(trace: Trace) -> list[str]:
-    held = accounts(trace).blocked
-    return [f"The host is held {b.times} times by {b.call}, {duration_words(b.us)} in all." for b in held[:3]]
+    held: dict[str, list[float]] = {}
+    for span in trace.spans:
+        if span.kind is SpanKind.BLOCKED and span.us > 0:
+            held.setdefault(stem(span.name), []).append(span.us)
+    longest = sorted(held.items(), key=lambda item: -sum(item[1]))[:3]
+    return [f"The host is held {len(us)} times by {call}, {duration_words(sum(us))} in all." for call, us in longest]
+
+
+def _busy(trace: Trace) -> list[str]:
+    """Of a run too long to be told span by span, how much of the time each lane works."""
+    if len(trace.spans) < _LONG or not trace.end_us:
+        return []
+    window = (0.0, trace.end_us)
+    kinds = (SpanKind.RUN, SpanKind.HOST)
+    by_lane: dict[str, list[tuple[float, float]]] = {lane: [] for lane in trace.lanes}
+    for span in trace.spans:
+        if span.kind in kinds:
+            by_lane[span.lane].append((span.start_us, span.end_us))
+    shares = {lane: length(union(times, window)) / trace.end_us for lane, times in by_lane.items()}
+    return [f"Busy: {', '.join(f'{lane} {share:.0%}' for lane, share in shares.items())}."]
 
 
 def _waits(trace: Trace) -> list[str]:

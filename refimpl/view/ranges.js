@@ -38,6 +38,15 @@ export function sharedBytes(p, q) {
 	return null;
 }
 
+/** The runs of a range, as [from, to), cut to a window. @param {Range} r @param {number} from @param {number} to @returns {[number, number][]} */
+export function runsWithin(r, from, to) {
+	/** @type {[number, number][]} */ const out = [];
+	const add = (a, b) => { if (Math.min(b, to) > Math.max(a, from)) out.push([Math.max(a, from), Math.min(b, to)]); };
+	if (runs(r) === 1) add(r.off, rangeEnd(r));
+	else for (let k = Math.max(0, Math.floor((from - r.off - r.len) / r.stride)); k < r.rows && r.off + k * r.stride < to; k++) add(r.off + k * r.stride, r.off + k * r.stride + r.len);
+	return out;
+}
+
 /** The shared bytes of two ranges of one buffer, or null. @param {Range} p @param {Range} q @returns {Range | null} */
 export function overlap(p, q) {
 	const hit = p.buf === q.buf ? sharedBytes(p, q) : null;

@@ -6,8 +6,9 @@
  *   initial: string, before: string, topic: string[], hero: string, step_op?: string, ask?: [string, string], plain: boolean,
  *   sliders?: string[], caption?: string, alt?: string, choice?: string}} Explorable   sliders: order of the parameters; choice: what the variants are, "Fence" if left out
  */
-import { compile, HOST } from "./lower.js";
-import { clocks, distinct, isWork, races } from "./order.js";
+import { applyEdits, fenceFamilies } from "./edit.js";
+import { compile, HOST, stem } from "./lower.js";
+import { clocks, distinct, explainOrder, isWork, races } from "./order.js";
 import { forceBadOrder, goesWrong, schedule, wrongReads } from "./schedule.js";
 import { account, gaps } from "./accounts.js";
 
@@ -35,6 +36,23 @@ export function structure(program, hero) {
 	const main = c.lanes.includes(hero) ? hero : c.lanes.filter((l) => l !== HOST).sort((p, q) => work(q) - work(p))[0] ?? HOST;
 	return { c, V, near, shown: onePerRun(c, near), families: distinct(c, near), hero: main, at: new Map(c.ops.map((o) => [o.id, o.i])) };
 }
+/**
+ * The same under the reader's edits. Ops keep the ids that they have in the program as given, so that lanes re-flow; `keys` are of the ops of the new
+ * program, `list` holds all in issue order, also those that are off.
+ * @param {any} given the structure of the program as given @param {any} program @param {import("./edit.js").Edit[]} edits @param {string} hero
+ */
+export function edited(given, program, edits, hero) {
+	const made = applyEdits(program, edits);
+	if (!edits.length) return { ...given, ...made, fences: fenceFamilies(made.list) };
+	const s = structure(made.program, hero), ids = new Map(), seen = new Map();
+	for (const o of given.c.ops) ids.set(String(o.src), [...(ids.get(String(o.src)) ?? []), o.id]);
+	for (const o of s.c.ops) {
+		const key = made.keys[o.src], k = seen.get(key) ?? 0;
+		seen.set(key, k + 1);
+		o.id = ids.get(key)?.[k] ?? `new ${key} ${k}`;
+	}
+	return { ...s, ...made, at: new Map(s.c.ops.map((o) => [o.id, o.i])), fences: fenceFamilies(made.list) };
+}
 /** Of the races of one op with one lane, buffer and kind, the nearest. */
 function onePerRun(c, rs) {
 	const best = new Map();
@@ -55,6 +73,19 @@ export function solve(s, us, spec, force = false) {
 	const ops = c.ops.map((o) => ({ ...o, ...T[o.i], feet: feet(o), graphId: c.ops[o.graph ?? -1]?.id, never: c.never.has(o.i) }));
 	const idle = gaps(c, T).filter((g) => !(forced?.stalled && g.why === "host" && g.before === race.a));
 	return { ...s, T, ops, race, forced, gaps: idle, acc: account(c, free, { stepOp: spec.step_op, hero: s.hero }), wrong: wrongReads(c, T, s.near), bad: Boolean(race) && goesWrong(c, T, race), end: Math.max(1, ...T.map((t) => t.end)) };
+}
+
+/** Two ops between which a fence is missing and can be put: unordered, with a byte at stake, the first on a stream. @param {any} M @param {number} p @param {number} q @returns {[number, number] | null} */
+export function missingFence(M, p, q) {
+	const x = explainOrder(M.c, p, q, M.V), lanes = [M.ops[x.a].lane, M.ops[x.b].lane], keys = [x.a, x.b].map((i) => M.keys[M.ops[i].src]);
+	const unfit = lanes[0] === HOST || lanes.some((l) => /^(agent |legacy \d)/.test(l)) || keys[0] === keys[1] || keys.some((k) => !/^\d+$/.test(k));
+	return x.ordered || !x.conflicts.length || unfit || M.ops[x.a].never || M.ops[x.b].never ? null : [x.a, x.b];
+}
+/** The pairs of keys that race as these two do, in each step; of the firsts for one second, the latest. @param {any} M @param {[number, number]} pair @returns {[string, string][]} */
+export function sameRaces(M, [p, q]) {
+	const like = (i, j) => M.ops[i].lane === M.ops[j].lane && stem(M.ops[i].name) === stem(M.ops[j].name), key = (i) => M.keys[M.ops[i].src], out = new Map([[key(q), p]]);
+	for (const r of M.near) if (like(r.a, p) && like(r.b, q) && r.a > (out.get(key(r.b)) ?? -1)) out.set(key(r.b), r.a);
+	return [...out].map(([b, a]) => /** @type {[string, string]} */ ([key(a), b])).filter(([a, b]) => a !== b);
 }
 
 /** Bounds of a draggable duration: a parameter's own, or generous ones around what the program says. @param {Explorable} spec @param {any} op @param {number} us */

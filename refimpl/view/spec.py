@@ -4,9 +4,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from refimpl.program import Explorable, Program, ProgramError, program_from_json, program_to_json
+from refimpl.view.predict import question_of
 
 Shown = Explorable | Program | Mapping[str, Any]
 """What can be drawn."""
+
+_BESIDE = ("caption", "alt", "predict")
+"""What a timeline carries beside a program's own fields."""
 
 
 def spec_of(shown: Shown) -> dict[str, Any]:
@@ -14,7 +18,16 @@ def spec_of(shown: Shown) -> dict[str, Any]:
 
     Raises:
         TypeError: neither an Explorable, nor a Program, nor their JSON.
+        ProgramError: a question to be asked first that nothing could answer.
     """
+    spec = _as_json(shown)
+    variants = spec.get("variants", [])
+    ids = tuple(str(v.get("id")) for v in variants if isinstance(v, Mapping)) if isinstance(variants, list) else ()
+    question = question_of(spec.pop("predict", None), ids)
+    return spec if question is None else {**spec, "predict": question}
+
+
+def _as_json(shown: Shown) -> dict[str, Any]:
     if isinstance(shown, Explorable):
         # a notebook is saved with its keys sorted, and the sliders have an order of their own
         return {**shown.to_json(), "sliders": list(shown.params)}
@@ -38,7 +51,9 @@ def first_program(shown: Shown) -> Program:
     if isinstance(shown, Explorable):
         return shown.variant(shown.initial or shown.variants[0].id).program
     spec = spec_of(shown)
-    return program_from_json(spec if "ops" in spec else _initial(spec)["program"])
+    if "ops" in spec:
+        return program_from_json({key: value for key, value in spec.items() if key not in _BESIDE})
+    return program_from_json(_initial(spec)["program"])
 
 
 def _initial(spec: Mapping[str, Any]) -> Mapping[str, Any]:

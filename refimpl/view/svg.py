@@ -8,11 +8,13 @@ from dataclasses import dataclass
 from hashlib import sha256
 from html import escape
 from math import floor, log10
+from textwrap import wrap
 
 from refimpl.order import Race, Report, Touch, check
 from refimpl.program import Program, ProgramError, Span, SpanKind, Trace, Verdict
 from refimpl.timeline import drawn_edges, schedule, stem
 from refimpl.view.plot_layout import HAZARD, HAZARD_TEXT, INK, colour_of, lane_name, text_on
+from refimpl.view.predict import about_times, unspoiled
 from refimpl.view.spec import Shown, first_program, spec_of
 
 WIDTH, LEFT, TOP, LANE, GUTTER = 880, 104, 12, 24, 26
@@ -59,6 +61,9 @@ class _Frame:
 def first_frame(shown: Shown, alt: str | None = None) -> str:
     """The scheduled program (an explorable's initial variant) as SVG, its hazards marked; a deadlock is put in words.
 
+    Where the reader is asked first, nothing in it answers: no hazard and no verdict, and where the question is about
+    time, no times.
+
     Args:
         shown: what to draw.
         alt: text for readers who do not see it; by default verdict, hazards and lanes in words.
@@ -73,14 +78,19 @@ def first_frame(shown: Shown, alt: str | None = None) -> str:
     spec, program = spec_of(shown), first_program(shown)
     report = check(program)
     title = str(spec.get("title") or spec.get("id") or "Stream program")
-    words = alt or in_words(program, report)
+    question = spec.get("predict")
+    words = unspoiled(program.lanes, question) if question else alt or in_words(program, report)
     try:
         trace = schedule(program)
     except ProgramError:
-        return _document(title, words, 48, [f'<text x="0" y="28">{escape(words)}</text>'])
+        trace = None
+    if trace is None or (question and about_times(question)):
+        lines = wrap(words, 130)
+        told = [f'<text x="0" y="{28 + 18 * k}">{escape(line)}</text>' for k, line in enumerate(lines)]
+        return _document(title, words, 30 + 18 * len(lines), told)
     frame = _Frame(_busy_lanes(trace), _window(trace, spec.get("step_op")))
     parts = [*_lanes(frame), *_bars(frame, trace), *_arrows(frame, trace, program)]
-    parts += [*_hazards(frame, trace, report.races), *_axis(frame)]
+    parts += [*_hazards(frame, trace, () if question else report.races), *_axis(frame)]
     return _document(title, words, frame.axis + 26, parts)
 
 

@@ -34,13 +34,14 @@ export function laneState(M, lane, t) {
 	if (o) return o.kind === "sync" ? `blocked: ${shortTarget(o)}` : o.name;
 	if (lane === HOST) return "submitting";
 	if (!M.c.lanes.includes(lane)) return "not used";
+	if (M.veiled) return "idle";
 	const g = M.gaps.find((x) => x.lane === lane && x.from <= t && t < x.to);
 	return g ? why(M, g, 2) : M.forced?.stalled && lane === M.ops[M.race.a].lane ? "stalled" : "idle";
 }
 
 function waits(M, U, i) {
 	const o = M.ops[i], late = o.start - o.ready, by = new Map();
-	for (const w of waitedFor(M.c, M.T, i)) { const p = M.ops[w.op], k = w.why === "stream" ? "same stream" : target(p); by.set(k, (by.get(k) ?? 0) + w.us); }
+	for (const w of waitedFor(M.c, M.T, i)) { const p = M.ops[w.op], k = w.why === "stream" ? `same stream busy (${stem(p.name)})` : target(p); by.set(k, (by.get(k) ?? 0) + w.us); }
 	if (!Number(U.num(late)) || late < 1) return "nothing, started at once";
 	const told = [...by].filter(([, us]) => Number(U.num(us))).map(([k, us]) => `${k} ${U.text(us)}`).join(", ");
 	return told || `${M.forced ? "a stall" : "its turn"} ${U.text(late)}`;
@@ -54,8 +55,9 @@ export function facts(M, U, i) {
 	else {
 		if (o.reads.length) rows.push(["reads", list(o.reads)]);
 		if (o.writes.length) rows.push(["writes", list(o.writes) + (o.value ? `: ${o.value}` : "")]);
-		rows.push(...(o.lane === HOST ? [["from", when]] : [["submitted", U.text(o.ready)], ["started", U.text(o.start)], ["waited for", waits(M, U, i)]]));
+		rows.push(...(o.lane === HOST ? [["from", when]] : [["submitted", U.text(o.ready)], ["started", U.text(o.start)], ...(M.veiled ? [] : [["waited for", waits(M, U, i)]])]));
 	}
+	if (o.step !== undefined) rows.push(["step", String(o.step)]);
 	if (o.site) rows.push(["called at", String(o.site)]);
 	for (const r of M.shown) if (r.a === i || r.b === i) rows.push([r.kind, `unordered with ${M.ops[r.a === i ? r.b : r.a].name}, ${rangeText(r.range)}`]);
 	return rows;
@@ -111,9 +113,17 @@ export function orderAnswer(M, p, q, pace) {
 /** Host time blocked on the events under study, per step. @param {any} M @param {string[]} topic */
 export const heldBy = (M, topic) => topic.reduce((x, k) => x + (M.acc.blockedBy[k] ?? 0), 0);
 
-/** The verdict and its reason in one or two sentences. @param {any} M @param {any} U @param {any} spec @param {any} variant */
-export function narrate(M, U, spec, variant) {
-	const label = spec.plain ? "" : variant.id === "none" ? "No fence" : esc(variant.label), head = (what) => `<b>${label ? `${label}: ${what}` : capital(what)}.</b>`;
+/** What the reader has changed, in words. @param {any} M @param {import("./edit.js").Edit[]} edits */
+export function editWords(M, edits) {
+	const name = (key) => M.fences.find((x) => x.keys.includes(key))?.name ?? "a fence", many = (n, what) => `${n} ${what}${n > 1 ? "s" : ""}`;
+	const all = (e) => (e.all && (M.fences.find((x) => x.keys.includes(e.key))?.keys.length ?? 1) > 1 ? (M.ops.some((o) => o.step === 1) ? ", in each step" : ", each of them") : "");
+	const one = (e) => (e.do === "add" ? `${many(e.pairs.length, "fence")} added.` : e.do === "move" ? `${name(e.key)} is issued ${e.by < 0 ? "earlier" : "later"} by ${many(Math.abs(e.by), "op")}${all(e)}.` : `${name(e.key)} is ${e.do}${all(e)}.`);
+	return edits.slice(-3).map(one).join(" ");
+}
+
+/** The verdict and its reason in one or two sentences. @param {any} M @param {any} U @param {any} spec @param {any} variant @param {string} [changes] */
+export function narrate(M, U, spec, variant, changes = "") {
+	const label = spec.plain && !changes ? "" : variant.id === "none" ? "No fence" : esc(variant.label), head = (what) => `<b>${label ? `${spec.plain ? capital(label) : label}: ${what}` : capital(what)}.</b>${changes ? ` ${esc(changes)}` : ""}`;
 	const r = M.race, held = heldBy(M, spec.topic), a = M.acc, stuck = M.ops.find((o) => o.never && (o.kind === "wait" || o.kind === "sync"));
 	if (M.c.never.size) return `${head("a deadlock")} ${stuck ? `${stuck.lane === HOST ? "The host" : `Stream ${esc(stuck.lane)}`} waits for ${esc(target(stuck))}, which never comes.` : "Part of the program never runs."}`;
 	const cost = idleWords(M, U, a);
@@ -133,7 +143,21 @@ function idleWords(M, U, a) {
 	if (!a.perStep || M.forced) return "";
 	const mid = M.gaps.filter((g) => g.lane === M.hero && g.why !== "drained" && g.from > a.beats[1] - 1 && g.to < a.beats[2] + 1);
 	if (!mid.length) return a.heroIdle < 0.002 ? `${capital(esc(M.hero))} never idles.` : "";
-	return `Each step, ${esc(M.hero)} idles ${U.text(mid.reduce((x, g) => x + g.to - g.from, 0))}: ${esc(mid.map((g) => why(M, g)).join(", then it ").replace(/^waits/, "it waits"))}.`;
+	const causes = [...new Set(mid.map((g) => why(M, g)))].join(", then ");
+	return `Each step, ${esc(M.hero)} idles ${U.text(mid.reduce((x, g) => x + g.to - g.from, 0))}: ${esc(causes.replace(/(^|then )waits/g, "$1it waits"))}.`;
+}
+
+/** The program as the host issues it, without times: one step of a loop. @param {any} M @param {any} U */
+export function listing(M, U) {
+	const steps = M.ops.some((o) => o.step === 1), shown = M.ops.filter((o) => (!steps || o.step === 1) && !["begin", "end"].includes(o.kind) && !(o.implicit && o.kind === "record")).slice(0, 60);
+	const what = (o) => (o.kind === "wait" && o.implicit ? `wait_stream(${(o.event ?? "").replace(/^tail of /, "")})` : isWork(o) && o.end > o.start ? `${o.name}, ${U.text(o.end - o.start)}` : o.name);
+	return `<p>${steps ? "One step, in" : "In"} the order in which the host issues it:</p><ol>${shown.map((o) => `<li><b>${esc(o.lane)}</b> ${esc(what(o))}</li>`).join("")}</ol>`;
+}
+
+/** An idle stretch as an answer: how long, and why. @param {any} M @param {any} U @param {any} g */
+export function gapAnswer(M, U, g) {
+	const cause = { host: `${why(M, g)}: the next work is not submitted yet`, event: `it ${why(M, g)}`, drained: "drained: nothing more comes" }[g.why];
+	return `<p><b>${esc(g.lane)}</b> stands idle for ${U.text(g.to - g.from)} from ${U.text(g.from)}. <b>${esc(capital(cause))}.</b>${g.why === "drained" || g.before === null ? "" : ` Next on it: ${bold(M, g.before)}.`}</p>`;
 }
 
 /** The same as the picture, in words: verdict, one step in issue order, hazards. @param {any} M @param {any} U @param {string} say @param {any} variant */

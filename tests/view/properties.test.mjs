@@ -82,3 +82,37 @@ test("idle plus busy is the whole of every stream", () => {
 		}
 	}
 });
+test("what an op waited for is all that its lane did between its call and its start", () => {
+	for (const s of SEEDS) {
+		const c = M.compile(program(s)), T = M.schedule(c);
+		for (const op of c.ops) {
+			const pieces = c.ops.filter((p) => p.i < op.i && p.lane === op.lane && op.lane !== "host" && (p.kind === "run" || p.kind === "wait"))
+				.map((p) => ({ p, us: Math.min(T[p.i].end, T[op.i].start) - Math.max(T[p.i].start, T[op.i].ready) })).filter(({ us }) => us > 1e-6);
+			assert.deepEqual(M.waitedFor(c, T, op.i).map((w) => [w.why, w.us]), pieces.map(({ p, us }) => [p.kind === "wait" ? "event" : "stream", us]), `seed ${s}: ${op.id}`);
+		}
+	}
+});
+test("a chain of blame names what was still at work in its gap, each link before the one in front of it, and the first before the op that the lane waits to run", () => {
+	let named = 0;
+	for (const s of SEEDS) {
+		const c = M.compile(program(s)), T = M.schedule(c), V = M.clocks(c);
+		for (const g of M.gaps(c, T)) {
+			const chain = M.blame(c, T, g);
+			if (g.why === "drained") assert.deepEqual(chain, [], `seed ${s}`);
+			if (g.why === "event") {
+				assert.ok(chain.length && T[g.wait].start <= g.from + 1e-6 && T[g.wait].end >= g.to - 1e-6, `seed ${s}: the wait covers its gap`);
+				assert.ok(M.before(c, V, g.record, g.before), `seed ${s}`);
+				chain.forEach((e, k) => assert.ok(T[e.op].end > g.from - 1e-6 && M.before(c, V, e.op, k ? chain[k - 1].op : g.before), `seed ${s}: ${c.ops[e.op].id}`));
+				named += chain.length;
+			}
+			if (g.why === "host") for (const e of chain) assert.ok(c.ops[e.op].lane === "host" && T[e.op].start < g.to && T[e.op].end >= g.from - 1, `seed ${s}: ${c.ops[e.op].id}`);
+		}
+	}
+	assert.ok(named > 100, String(named));
+});
+test("a gap for want of a call ends when the call returns, if nothing else held the stream", () => {
+	for (const s of SEEDS) {
+		const c = M.compile(program(s)), T = M.schedule(c);
+		for (const g of M.gaps(c, T)) if (g.why === "host" && c.ops[g.before].graph === undefined) assert.ok(g.to <= T[g.before].start + 1e-6 && g.from >= 0, `seed ${s}`);
+	}
+});

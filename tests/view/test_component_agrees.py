@@ -1,62 +1,84 @@
-"""The component's model, in the browser's language, says what refimpl says: verdicts, racing pairs, times."""
+"""The component's model, in the browser's language, says what refimpl says: order, races, times, accounts, values.
 
-import json
-import subprocess
+``PROGRAMS=20000 pytest tests/view/test_component_agrees.py`` compares that many random programs instead of a thousand.
+"""
+
+import os
+from itertools import product
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from refimpl.order import build, check, races_in
-from refimpl.program import Program, Verdict, program_from_json, program_to_json, read_programs
-from refimpl.timeline import schedule
-from tests.view import programs
+from refimpl.order import check
+from refimpl.program import Mem, Memcpy, Program, Verdict, program_from_json, read_programs
+from refimpl.program.ops import OPS, Api
+from tests.property.programs import KINDS, WITH_FLAGS, random_program
+from tests.view import expected, programs
 
-HERE = Path(__file__).parent
-CASES = HERE.parent / "cases" / "stream-programs.json"
-
-
-def judge(told: list[Program]) -> list[dict[str, Any]]:
-    """What the component's model says of each program."""
-    text = json.dumps([program_to_json(program) for program in told])
-    done = subprocess.run(
-        ["node", HERE / "judge.mjs"], input=text, capture_output=True, text=True, timeout=300, check=False
-    )
-    assert done.returncode == 0, done.stderr
-    said: list[dict[str, Any]] = json.loads(done.stdout)
-    return said
+TESTS = Path(__file__).parent.parent
+RANDOM = int(os.environ.get("PROGRAMS", "1000"))
 
 
-def compare(told: list[Program]) -> list[str]:
-    """Where the two differ, in words; empty when they agree."""
-    return [f"{p.id}: {text}" for p, said in zip(told, judge(told), strict=True) for text in _differences(p, said)]
+def made(seeds: range) -> list[Program]:
+    return [program_from_json(programs.program(seed)) for seed in seeds]
 
 
-def _differences(program: Program, said: dict[str, Any]) -> list[str]:
-    report = check(program)
-    if said["verdict"] != report.verdict:
-        return [f"the component says {said['verdict']}, refimpl {report.verdict}"]
-    if report.verdict is Verdict.DEADLOCK:
-        return []
-    pairs = {(race.first.op, race.second.op) for race in races_in(build(program))}
-    found = {tuple(pair) for pair in said["pairs"]}
-    wrong = [f"{sorted(found - pairs)} do not race"] if found - pairs else []
-    here = sorted((op, lane, kind, round(start, 3), round(end, 3)) for op, lane, kind, start, end in said["spans"])
-    spans = schedule(program).spans
-    there = sorted((s.op or 0, s.lane, str(s.kind), round(s.start_us, 3), round(s.end_us, 3)) for s in spans)
-    return wrong + [f"times differ: {set(here) ^ set(there)}"] * (here != there)
+@pytest.mark.parametrize("file", ["cases/stream-programs.json", "litmus/programs.json"])
+def test_on_every_program_of_the_catalogue_and_of_the_litmus_tests(file: str) -> None:
+    assert expected.compare(list(read_programs(TESTS / file))) == []
 
 
-def test_on_every_program_of_the_shared_catalogue() -> None:
-    assert compare(list(read_programs(CASES))) == []
+def test_on_random_programs_over_the_whole_format() -> None:
+    """The first that differ are shown: the rest is seldom about something else."""
+    for first in range(0, RANDOM, 500):
+        assert expected.compare(made(range(first, min(first + 500, RANDOM))))[:5] == []
 
 
-@pytest.mark.parametrize("flags", [False, True], ids=["ordinary programs", "programs with flags"])
-def test_on_random_programs_over_the_whole_format(flags: bool) -> None:
-    told = [program_from_json(programs.program(seed, flags)) for seed in range(400)]
-    assert compare(told) == []
+def test_on_random_programs_of_another_hand() -> None:
+    told = [random_program(seed, (*KINDS, *WITH_FLAGS * (seed % 3)), length=24) for seed in range(300)]
+    assert expected.compare(told)[:5] == []
 
 
 def test_the_random_programs_are_of_every_verdict() -> None:
-    told = [program_from_json(programs.program(seed, flags=True)) for seed in range(100)]
-    assert {check(program).verdict for program in told} == set(Verdict)
+    verdicts = [check(program).verdict for program in made(range(200))]
+    assert all(verdicts.count(verdict) > 10 for verdict in Verdict)
+
+
+def test_the_random_programs_use_every_op_every_copy_and_several_devices() -> None:
+    told = made(range(1000))
+    ops = [op for program in told for op in program.ops]
+    assert {op.op for op in ops} == set(OPS)
+    mem = {name: Mem(buffer["mem"]) for name, buffer in programs.BUFFERS.items()}
+    copies = {(op.api, mem[op.src.buf], mem[op.dst.buf]) for op in ops if isinstance(op, Memcpy)}
+    assert copies == set(product(Api, Mem, Mem))
+    nodes = [node for op in ops for node in getattr(op, "nodes", ())]
+    assert any(node.record for node in nodes)
+    assert any(node.wait for node in nodes)
+    assert any(getattr(op, "device", 0) == 1 for op in ops)
+
+
+def test_a_model_that_says_something_else_is_found_out() -> None:
+    """The comparison itself can fail: each thing that it looks at is changed in turn."""
+    program = program_from_json(programs.program(RACY))
+    (said,) = expected.judge([program])
+    assert list(expected.differences(program, said)) == []
+    changes = {
+        "verdict": "ok",
+        "stuck": [0],
+        "before": [[] for _ in said["before"]],
+        "all": said["all"][1:],
+        "near": said["near"][:0],
+        "lanes": said["lanes"][::-1],
+        "spans": [{**span, "ready": span["ready"] + 1} for span in said["spans"]],
+        "gaps": said["gaps"][1:],
+        "gpuIdle": said["gpuIdle"][1:],
+        "wrong": said["wrong"][1:],
+        "account": {**said["account"], "calls": []},
+    }
+    for field, wrong in changes.items():
+        assert said[field] != wrong, field
+        assert list(expected.differences(program, {**said, field: wrong})), field
+
+
+RACY = 3
+"""A random program that races, whose host is held, and in which a read finds a wrong value."""

@@ -8,6 +8,7 @@
   const STATE = 'script[type="application/vnd.jupyter.widget-state+json"]';
   const VIEW = 'script[type="application/vnd.jupyter.widget-view+json"]';
   const SPEC = "script.timeline-spec";
+  const TIMELINE = { name: "streamOrderTimeline", file: "/timeline.bundle.js" }, RUN = { name: "streamOrderRun", file: "/run.bundle.js" };
 
   function addScript(src) {
     return new Promise((done, fail) => {
@@ -34,9 +35,9 @@
     const box = slot.closest(".output, .cell_output") || slot.parentElement;
     for (const el of box.querySelectorAll(".timeline-fallback")) el.hidden = true;
   }
-  function show(script, spec) {
+  function show(script, view, spec) {
     const slot = place(script);
-    window.streamOrderTimeline.mount(slot.appendChild(document.createElement("div")), spec);
+    window[view.name].mount(slot.appendChild(document.createElement("div")), spec);
     hideFallback(slot);
   }
   function say(script) {
@@ -45,14 +46,16 @@
   }
   async function start() {
     const states = Object.assign({}, ...[...document.querySelectorAll(STATE)].map((t) => JSON.parse(t.textContent).state));
-    const specOf = (script) => { const s = states[JSON.parse(script.textContent).model_id]; return s && s.model_module === "anywidget" && s.state.spec; };
-    const views = [...document.querySelectorAll(VIEW)], specs = [...document.querySelectorAll(SPEC)];
-    if (views.some(specOf) || specs.length) {
-      await addScript(here + "/timeline.bundle.js");
-      addStyle(window.streamOrderTimeline.css);
+    const stateOf = (script) => { const s = states[JSON.parse(script.textContent).model_id]; return s && s.model_module === "anywidget" && s.state.spec ? s.state : null; };
+    const viewOf = (state) => (state.view === "run" ? RUN : TIMELINE);
+    const views = [...document.querySelectorAll(VIEW)], specs = [...document.querySelectorAll(SPEC)], used = new Set(views.map(stateOf).filter(Boolean).map(viewOf));
+    if (specs.length) used.add(TIMELINE);
+    for (const view of used) {
+      await addScript(here + view.file);
+      addStyle(window[view.name].css);
     }
-    for (const view of views) specOf(view) ? show(view, specOf(view)) : say(view);
-    for (const script of specs) show(script, JSON.parse(script.textContent));
+    for (const script of views) { const state = stateOf(script); state ? show(script, viewOf(state), state.spec) : say(script); }
+    for (const script of specs) show(script, TIMELINE, JSON.parse(script.textContent));
     document.documentElement.dataset.widgets = "live";
   }
   if (document.readyState === "complete") start(); else window.addEventListener("load", start);

@@ -7,6 +7,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
+from textwrap import fill
 from typing import Any
 
 from refimpl import device as devices
@@ -14,19 +15,21 @@ from refimpl.commands.tables import text
 from refimpl.fences import Expect, Preset, preset
 from refimpl.lessons import results
 from refimpl.lessons.bench_engine.origin import Origin
+from refimpl.lessons.history import legend
 from refimpl.lessons.history.hands import Hands
+from refimpl.lessons.history.hazards import few, named
 from refimpl.lessons.history.outcome import Outcome
 from refimpl.lessons.history.presets import Plan, run_presets
 from refimpl.lessons.lossless.setups import TINY_MODELS
-from refimpl.lessons.timelines.naming import base
 from refimpl.program.errors import UserError
 
 RUNS = {"sim": 12, "cuda": 40}
 """By device: orders of an adversary, or runs with stalled streams. Most masked races show in every second one."""
 MOST_WORKERS = 4
 """Processes of a chapter: each drives an engine of its own."""
-MOST_KINDS = 3
-"""Hazards that a row names."""
+WIDTH = 100
+"""Of a line below a table of a terminal."""
+PULL = "https://github.com/sgl-project/sglang/pull"
 CAMPAIGNS = {"history_sim": "orders of the simulated device's adversary", "history_h200": "runs with stalled streams"}
 """Result files of all presets, by what a run of them is."""
 
@@ -53,18 +56,19 @@ def run_in_chapter(names: Sequence[str], device: str | None = None, runs: int | 
 
 
 def expected(names: Sequence[str]) -> str:
-    """Rows of the history's table as Markdown: what is expected of each preset, and why.
+    """Rows of the history's table as Markdown: the fences of each preset, and what is expected of it.
 
-    Below the table: what hides a race, and what building the engine corrected in a row.
+    Below the table: why, a list entry a row; what hides a race; what building the engine corrected in a row.
 
     Args:
         names: of presets, in the order of the rows.
     """
     presets = [_preset(name) for name in names]
-    head = ("preset", "date", "whose", "barrier", "event", "expected", "because")
+    head = ("preset", "barrier", "event", "expected")
     lines = [head, ("---",) * len(head), *map(_cells, presets)]
     table = "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
-    return "\n\n".join([table, *_masks(presets), *_corrections(presets)])
+    why = "\n".join(f"- `{one.name}` ({_whose(one)}): {_because(one)}." for one in presets)
+    return "\n\n".join([table, "Why it is expected:", why, *_masks(presets), *_corrections(presets)])
 
 
 def found(outcomes: Sequence[Outcome]) -> str:
@@ -73,7 +77,8 @@ def found(outcomes: Sequence[Outcome]) -> str:
     Args:
         outcomes: of one device.
     """
-    return "\n".join([text([_found(one) for one in outcomes]), "", _legend(outcomes)])
+    faults = any(ran.fault for one in outcomes for ran in one.ran)
+    return "\n".join([text([_found(one, faults) for one in outcomes]), "", fill(_legend(outcomes, faults), WIDTH)])
 
 
 def committed(names: Sequence[str], folder: Path = results.FOLDER) -> str:
@@ -90,15 +95,24 @@ def committed(names: Sequence[str], folder: Path = results.FOLDER) -> str:
     campaigns = [results.load(name, folder) for name in there]
     if not campaigns:
         return "No campaign is committed in this version."
-    by_name = [{row["preset"]: row for row in campaign.data["rows"]} for campaign in campaigns]
-    heads = ["preset", *(f"{what}, {campaign.device}" for campaign in campaigns for what in ("wrong", "with dropped"))]
+    rows_of = [{row["preset"]: row for row in campaign.data["rows"]} for campaign in campaigns]
+    shown = [name for name in names if any(name in rows for rows in rows_of)]
+    faults = [any(rows[name].get("faults") for name in shown if name in rows) for rows in rows_of]
+    heads = [
+        "preset",
+        *(
+            f"{what}, {campaign.device}"
+            for campaign, some in zip(campaigns, faults, strict=True)
+            for what in ("wrong", *["faults"] * some, "with dropped")
+        ),
+    ]
     lines = [heads, ["---", *["---:"] * (len(heads) - 1)]]
-    for name in names:
-        rows = [rows.get(name) for rows in by_name]
-        if any(rows):
-            lines.append([f"`{name}`", *(cell for row in rows for cell in _counted(row))])
+    for name in shown:
+        cells = (_counted(rows.get(name), some) for rows, some in zip(rows_of, faults, strict=True))
+        lines.append([f"`{name}`", *(cell for row in cells for cell in row)])
     table = "\n".join(f"| {' | '.join(line)} |" for line in lines)
-    return "\n\n".join([table, *map(_made, campaigns)])
+    means = legend.counts([_preset(name) for name in shown], "wrong", "with dropped", any(faults))
+    return "\n\n".join([table, legend.told(means), *map(_made, campaigns)])
 
 
 _HANDS: list[Hands] = []
@@ -112,16 +126,17 @@ def _hands(workers: int) -> Hands:
     return _HANDS[-1]
 
 
-def _counted(row: Mapping[str, Any] | None) -> tuple[str, str]:
-    """Runs with wrong text, and with any wrong token."""
+def _counted(row: Mapping[str, Any] | None, faults: bool) -> tuple[str, ...]:
+    """Runs with wrong text, those that ended in a fault, and those with any wrong token."""
     if row is None:
-        return "–", "–"
-    of = f"of {row['runs']:,}"
-    return f"{row['wrong_runs']:,} {of}", f"{row['unmasked_wrong_runs']:,} {of}"
+        return ("–",) * (3 if faults else 2)
+    counts = (row["wrong_runs"], *([row.get("faults", 0)] if faults else []), row["unmasked_wrong_runs"])
+    return tuple(f"{count:,} of {row['runs']:,}" for count in counts)
 
 
 def _made(campaign: results.Result) -> str:
-    return f"*{CAMPAIGNS[campaign.name].capitalize()}. {Origin.of(vars(campaign)).words}: `{campaign.command}`*"
+    what, where = CAMPAIGNS[campaign.name].capitalize(), Origin.of(vars(campaign)).words
+    return f"*{what}. {where}: `{results.told(campaign.command)}`*"
 
 
 def _preset(name: str) -> Preset:
@@ -132,13 +147,16 @@ def _preset(name: str) -> Preset:
 
 
 def _cells(one: Preset) -> tuple[str, ...]:
-    because = f"{one.why} (our inference)" if one.inference else one.why
-    return f"`{one.name}`, {one.worker}", one.date, _whose(one), one.barrier, one.event, str(one.expect), because
+    return f"`{one.name}`, {one.worker}", one.barrier, one.event, str(one.expect)
+
+
+def _because(one: Preset) -> str:
+    return f"{one.why} (our inference)" if one.inference else one.why
 
 
 def _whose(one: Preset) -> str:
-    link = "" if one.pr is None else f"[{one.pr}](https://github.com/sgl-project/sglang/pull/{one.pr})"
-    return ", ".join(filter(None, [link, "experiment" if one.experiment else ""]))
+    link = "" if one.pr is None else f"[{one.pr}]({PULL}/{one.pr})"
+    return ", ".join(filter(None, [link, one.date, "experiment" if one.experiment else ""]))
 
 
 def _masks(presets: Sequence[Preset]) -> Iterator[str]:
@@ -153,15 +171,16 @@ def _corrections(presets: Sequence[Preset]) -> Iterator[str]:
             yield f"*Corrected in `{one.name}` when the engine was built:* {one.corrected.rstrip('.')}."
 
 
-def _found(one: Outcome) -> dict[str, object]:
+def _found(one: Outcome, faults: bool) -> dict[str, object]:
     cost = one.cost
     return {
         "preset": one.preset.name,
         "expected": str(one.preset.expect),
         "wrong": f"{len(one.wrong)} of {one.runs}",
+        **({"faults": sum(bool(ran.fault) for ran in one.ran)} if faults else {}),
         "with dropped": f"{len(one.unmasked_wrong)} of {one.runs}",
         "accepts": f"{_number(one.accept_len)} ({_number(one.control_accept_len)})",
-        "races": _races(one),
+        "races": few(named((race.kind, race.buffer) for race in one.races)),
         "held before": "" if cost is None else f"{cost.before_us:.0f}",
         "after": "" if cost is None else f"{cost.after_us:.0f}",
         "step": "" if cost is None else f"{cost.step_us:.0f}",
@@ -169,22 +188,19 @@ def _found(one: Outcome) -> dict[str, object]:
     }
 
 
-def _races(one: Outcome) -> str:
-    """Each kind on each buffer once, whatever its number; a few of them."""
-    kinds = list(dict.fromkeys(f"{race.kind} on {base(race.buffer)}" for race in one.races))
-    more = len(kinds) - MOST_KINDS
-    return ", ".join(kinds[:MOST_KINDS] + ([f"{more} more"] if more > 0 else [])) or "none"
-
-
 def _number(accept_len: float | None) -> str:
     return "unknown" if accept_len is None else f"{accept_len:.2f}"
 
 
-def _legend(outcomes: Sequence[Outcome]) -> str:
+def _legend(outcomes: Sequence[Outcome], faults: bool) -> str:
     device, models = outcomes[0].device, outcomes[0].models
     unkind = "orders of the simulated device's adversary" if device == "sim" else "runs with streams that stand still"
-    return (
-        f"{models} models on {device}; {outcomes[0].runs} {unkind}. wrong: emitted text; with dropped: the tokens of\n"
-        "forwards whose request had ended count too; accepts: tokens a verify (the control's); races: in a recorded\n"
-        "run; held: µs in which the host stands still in a steady step, before and after its launch."
+    return legend.told(
+        [
+            f"{models} models on {device}; {max(one.runs for one in outcomes)} {unkind}",
+            *legend.counts([one.preset for one in outcomes], "wrong", "with dropped", faults),
+            "Accepts: tokens a verify (the control's)",
+            "Races: in a recorded run",
+            *([legend.HELD, legend.STEP] if any(one.cost for one in outcomes) else []),
+        ]
     )

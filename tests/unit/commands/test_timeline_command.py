@@ -212,6 +212,7 @@ def test_a_program_that_stands_still_has_a_page_and_no_times(
         ({"ops": [{"op": "launch", "stream": "nowhere"}]}, "in.json", "unknown stream 'nowhere'"),
         ({"traceEvents": []}, "in.json", "in.json"),
         ({"traceEvents": 3}, "in.json", "in.json"),
+        ([PROFILE[0], PROFILE[0] | {"ts": 1e300}], "in.json", "no time of a run"),
         (gzip.compress(json.dumps(PROGRAM).encode())[:-30], "in.json", "cut off"),
         (b"\x1f\x8bgarbage", "in.json", "damaged"),
     ],

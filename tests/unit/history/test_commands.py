@@ -3,12 +3,15 @@
 import json
 import subprocess
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
-from refimpl.commands.history import kept
+from refimpl.commands.history import _table, kept
+from refimpl.commands.overwriting import refuse_other_machine
 from refimpl.fences import history
 from refimpl.lessons.history.presets import Plan
+from refimpl.lessons.provenance import Machine
 from refimpl.lessons.results import Result
 from refimpl.program.errors import UserError
 
@@ -130,6 +133,21 @@ def test_presets_with_a_race_may_run_less_often_and_a_campaign_goes_on_as_it_beg
     for plan in (Plan("sim", "tiny", runs=1), Plan("sim", "tiny", runs=1, racy_runs=3)):
         with pytest.raises(UserError, match="2 of presets with a race"):
             kept(cut, "sim", plan)
+
+
+def test_a_campaign_does_not_go_on_on_another_machine() -> None:
+    cut = Result("cut", "NVIDIA H200", "580", "2.11.0", "2026-11-30", "python -m refimpl history", {})
+    same = Machine("cuda", "NVIDIA H200", "580", "2.11.0", "3.11", "2026-12-01")
+    refuse_other_machine(cut, same)
+    for other in (replace(same, device="NVIDIA B200"), replace(same, driver="590"), replace(same, torch="2.12.0")):
+        with pytest.raises(UserError, match="cut was made on NVIDIA H200"):
+            refuse_other_machine(cut, other)
+
+
+def test_faults_have_a_column_where_there_are_any() -> None:
+    row = {**ROW, "preset": "25917-revert"}
+    assert "faults" not in _table([row])
+    assert "faults" in _table([row, {**row, "faults": 3}]).splitlines()[0]
 
 
 def test_a_run_of_one_preset_does_not_take_the_place_of_a_campaign(refimpl: Command) -> None:

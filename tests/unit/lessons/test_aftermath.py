@@ -31,3 +31,9 @@ def test_the_table_links_each_pull_request_and_marks_inferences() -> None:
     for story, line in zip(ALL, lines, strict=True):
         assert f"/pull/{story.pr})" in line
         assert ("(our inference)" in line) == story.inference
+
+
+def test_a_row_has_the_date_of_its_own_pull_request() -> None:
+    for story, line in zip(ALL, told().splitlines()[2:], strict=True):
+        assert f"| {preset(str(story.pr)).date} |" in line
+    assert preset("before-28363").date != preset("28363").date

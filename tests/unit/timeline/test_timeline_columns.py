@@ -85,6 +85,19 @@ def test_the_kernels_of_one_numbered_step_are_one_step() -> None:
     assert steps_of(replace(TRACE, spans=(*kernels, note)), None, "verify") == [0.0, 20.0, 40.0]
 
 
+def test_kernels_without_numbers_are_of_one_step_by_their_annotation_or_their_launch() -> None:
+    def kernel(start: float, submit: float | None) -> Span:
+        return Span("forward", "verify", SpanKind.RUN, start, start + 1, None, submit, submit)
+
+    graphs = [kernel(10, 1), kernel(11, 1), kernel(30, 2), kernel(31, 2)]
+    assert steps_of(replace(TRACE, spans=tuple(graphs)), None, "verify") == [10, 30]
+    eager = [kernel(10, 1), kernel(12, 1.5), kernel(20, 8), kernel(22, 8.5)]
+    notes = [Span("host", "verify", SpanKind.HOST, at, at + 2) for at in (0.5, 7.5)]
+    assert steps_of(replace(TRACE, spans=(*eager, *notes)), None, "verify") == [10, 20]
+    assert steps_of(replace(TRACE, spans=tuple(eager)), None, "verify") == [10, 12, 20, 22]
+    assert steps_of(replace(TRACE, spans=(kernel(3, None), kernel(1, None))), None, "verify") == [1, 3]
+
+
 @pytest.mark.parametrize("fence", ["synchronize", "wait"])
 def test_what_is_written_is_read_back(fence: str) -> None:
     made = overlapped(fence)
@@ -128,6 +141,7 @@ def broken(*path: str | int, value: Any) -> dict[str, Any]:
         (broken("spans", "start", 0, value="soon"), "'start' holds 'soon'"),
         (broken("spans", "start", 0, value=float("nan")), "'start' holds nan"),
         (broken("spans", "end", 2, value=1e300), "'end' holds 1e\\+300"),
+        (broken("spans", "ready", 2, value=3), "the call of span 2 begins at 30 and ends at 3"),
         (broken("spans", "lane", 0, value=7), "no lane number 7"),
         (broken("spans", "kind", 0, value=5), "no kind number 5"),
         (broken("spans", "name", 0, value=-1), "no name number -1"),

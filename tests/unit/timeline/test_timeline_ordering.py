@@ -44,6 +44,12 @@ def test_a_mark_that_is_not_drawn_hands_on_what_its_stream_held() -> None:
     assert arrows(p.StreamWaitStream(stream="t", on="s")) == []
 
 
+def test_a_mark_hands_on_every_end_of_a_graph() -> None:
+    graph = p.GraphLaunch(stream="s", name="g", nodes=(Node(name="left"), Node(name="right")))
+    wait = ("wait_stream(s)", "stream", "s")
+    assert arrows(graph, p.StreamWaitStream(stream="t", on="s")) == [("left", *wait), ("right", *wait)]
+
+
 def test_what_the_host_is_held_for_leads_to_it() -> None:
     assert arrows(RECORD, p.EventSync(event="e")) == [("record(e)", "synchronize(e)", "synchronize", "e")]
     assert arrows(A, B, p.DeviceSync()) == [

@@ -151,6 +151,14 @@ def test_branches_that_overlap_stand_in_tracks_of_one_name() -> None:
     assert names.count("s") == 2
 
 
+def test_on_the_host_what_is_made_inside_stands_inside_whatever_comes_first() -> None:
+    times = {"mark": (0.0, 0.0), "inner": (0.0, 2.0), "outer": (0.0, 5.0)}
+    spans = tuple(Span("host", name, SpanKind.HOST, *at) for name, at in times.items())
+    data = to_perfetto(Trace(("host",), spans, TraceSource.MEASURED))
+    assert [s[1] for s in read(data).slices] == ["mark", "inner", "outer"]
+    assert [p.track_descriptor.name for p in protos.Trace.FromString(data).packet].count("host") == 1
+
+
 def test_slices_tell_ranges_step_and_call_site_and_the_file_its_source_and_device() -> None:
     made = program(Launch(stream="s", name="gather", reads=(of("x"),), writes=(of("y"),), step=3, site="loop.py:41"))
     trace = schedule(made)
@@ -175,6 +183,11 @@ def test_a_trace_that_begins_before_zero_is_moved_and_one_without_end_refused() 
     endless = Trace(("forward",), (Span("forward", "a", SpanKind.RUN, 0.0, 1e308),), TraceSource.MEASURED)
     with pytest.raises(UserError, match="too long to be written in nanoseconds"):
         to_perfetto(endless)
+
+
+def test_half_a_character_in_a_name_is_shown_by_its_number() -> None:
+    odd = Trace(("a\ud800",), (Span("a\ud800", "b\udfff", SpanKind.RUN, 0.0, 1.0),), TraceSource.MEASURED, "\ud800")
+    assert read(to_perfetto(odd)).slices == [("a\\ud800", "b\\udfff", 0, 1000)]
 
 
 def test_without_the_package_one_sentence_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
