@@ -1,17 +1,15 @@
 """When the parts of an EAGLE step run: the loads of its graphs and the graphs, by events around each of them.
 
-So a step tells by itself whether the plan stream loads the verify beside the draft, and for how long.
+So a step tells by itself whether the plan stream loads the verify beside the draft, and for how long. Forward stands
+still in front of each step until the host has queued all of it: what lies between two marks is the device's work then,
+and no gap of a host that calls late.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
-from functools import wraps
+from collections.abc import Iterable, Sequence
 from statistics import median
 from typing import Any
-from unittest.mock import patch
 
 from refimpl import device as devices
 from refimpl.commands.tables import text as table
@@ -23,75 +21,14 @@ from refimpl.lessons.history_timing.engines import Engines, load, loop_of
 from refimpl.lessons.history_timing.live import SHARES, WEIGHTS
 from refimpl.lessons.history_timing.measure import SKIP, new_tokens
 from refimpl.lessons.history_timing.plan import MODELS
+from refimpl.lessons.plan_parts import FORWARD, LOAD, PLAN, TOKENS, Part, marked
 from refimpl.view.plot import Picture
 
 PRESETS = (EAGLE_LATEST, *PLANS)
 """Without a plan stream, with the same fence in two spellings, and with the early event."""
-FORWARD, PLAN = "forward", "plan"
-INK, LOAD = "#1c2127", "load"
+INK = "#1c2127"
 COLORS = {FORWARD: "#0072B2", PLAN: "#009E73"}
 HALF = 0.4
-
-
-@dataclass(frozen=True)
-class Part:
-    """One part of a steady step, in medians, counted from where the draft's load begins.
-
-    Args:
-        preset: whose step.
-        name: ``"load draft"``, ``"draft"`` and so on.
-        stream: ``"forward"`` or ``"plan"``.
-        begin_us, end_us: by the stream's events.
-    """
-
-    preset: str
-    name: str
-    stream: str
-    begin_us: float
-    end_us: float
-
-    @property
-    def us(self) -> float:
-        """How long it takes."""
-        return self.end_us - self.begin_us
-
-
-@dataclass
-class _Marks:
-    """Events around the parts of the steps of a run, in the order in which the host issued them."""
-
-    device: str
-    plan_stream: Any
-    taken: list[tuple[str, str, Any, Any]] = field(default_factory=list)
-
-    def around(self, name: str, call: Callable[..., Any]) -> Callable[..., Any]:
-        dev = devices.get(self.device)
-
-        @wraps(call)
-        def marked(*args: Any, **options: Any) -> Any:
-            stream = PLAN if dev.current_stream() == self.plan_stream else FORWARD
-            begin, end = dev.Event(enable_timing=True), dev.Event(enable_timing=True)
-            begin.record()
-            found = call(*args, **options)
-            end.record()
-            self.taken.append((name, stream, begin, end))
-            return found
-
-        return marked
-
-    def steps(self) -> Iterator[list[tuple[str, str, float, float]]]:
-        """The parts of each step, in microseconds behind its own begin. The device is idle."""
-        for step in self._stepwise():
-            first = step[0][2]
-            yield [
-                (name, stream, 1000 * first.elapsed_time(begin), 1000 * first.elapsed_time(end))
-                for name, stream, begin, end in step
-            ]
-
-    def _stepwise(self) -> Iterator[list[tuple[str, str, Any, Any]]]:
-        begins = [at for at, (name, *_) in enumerate(self.taken) if name == f"{LOAD} draft"]
-        for at, until in zip(begins, [*begins[1:], len(self.taken)], strict=True):
-            yield self.taken[at:until]
 
 
 def placed(presets: Sequence[str] = PRESETS, device: str | None = None) -> list[Part]:
@@ -102,7 +39,7 @@ def placed(presets: Sequence[str] = PRESETS, device: str | None = None) -> list[
         device: ``"cuda"`` or ``"sim"``; None: the best one.
 
     Order:
-        The host blocks until the device is idle. Marks slow its calls: the loop beside them is not to be timed.
+        The host blocks until the device is idle. Forward stands still in every step: the loop is not to be timed.
     """
     chosen = device or devices.best()
     share, amounts = SHARES[chosen], MODELS[chosen][WEIGHTS[chosen]]
@@ -132,7 +69,8 @@ def ends_us(parts: Sequence[Part], preset: str) -> float:
 
 def text(parts: Sequence[Part]) -> str:
     """For each preset, in microseconds: its graphs, the loads behind the draft's own, and what of these lies beside."""
-    return table([_row(parts, preset) for preset in dict.fromkeys(part.preset for part in parts)])
+    rows = [_row(parts, preset) for preset in dict.fromkeys(part.preset for part in parts)]
+    return "\n".join([table(rows), "", "In µs, medians of steady steps that the host had queued before they began."])
 
 
 def bound(parts: Sequence[Part], preset: str = EAGLE_LATEST) -> str:
@@ -161,37 +99,56 @@ def picture(parts: Sequence[Part], device: str) -> Picture:
 
     presets = list(dict.fromkeys(part.preset for part in parts))
     figure, axes = plt.subplots(figsize=(7.2, 0.8 + 0.75 * len(presets)), layout="constrained")
-    for at, preset in enumerate(presets):
-        for part in (one for one in parts if one.preset == preset):
-            loads = part.name.startswith(LOAD)
-            lower = at if part.stream == PLAN else at - HALF
-            axes.broken_barh(
-                [(part.begin_us, part.us)],
-                (lower, HALF - 0.06),
-                facecolors="white" if loads else COLORS[part.stream],
-                edgecolor=COLORS[part.stream],
-                hatch="////" if loads else "",
-            )
-            if not loads:
-                # Of "draft_extend" as much as fits into a short bar.
-                name = part.name.removeprefix("draft_")
-                axes.text(part.begin_us + 3, lower + 0.17, name, color="white", fontsize=7, va="center", clip_on=True)
+    for part in parts:
+        _draw(axes, part, presets.index(part.preset))
+    axes.set_xlim(right=1.17 * max(part.end_us for part in parts))
     axes.set_yticks(range(len(presets)), presets, fontsize=8)
     axes.invert_yaxis()
-    axes.set_xlabel("µs from the begin of the draft's load; forward above, plan below; loads are hatched")
+    axes.set_xlabel("µs from the begin of the draft's load; forward above, plan below; hatched: loads")
     axes.spines[["top", "right"]].set_visible(False)
     axes.set_title(f"The parts of a step: {device}", fontsize=10, loc="left")
+    _beside_short_bars(figure, axes)
     plt.close(figure)
     told = (
         f"{preset} loads the verify beside its draft for {beside_us(parts, preset):.0f} of them" for preset in presets
     )
-    return Picture(figure, f"The parts of an EAGLE step on {device}, in microseconds. {'; '.join(told)}.")
+    tokens = (one for one in parts if one.name == TOKENS)
+    copied = (f"{one.preset} copies the drafted tokens behind the join for {one.us:.0f}" for one in tokens)
+    return Picture(figure, f"The parts of an EAGLE step on {device}, in microseconds. {'; '.join([*told, *copied])}.")
+
+
+def _draw(axes: Any, part: Part, row: int) -> None:
+    """A bar; a graph's has its name in it."""
+    loads = part.name.startswith(LOAD)
+    lower = row if part.stream == PLAN else row - HALF
+    axes.broken_barh(
+        [(part.begin_us, part.us)],
+        (lower, HALF - 0.06),
+        facecolors="white" if loads else COLORS[part.stream],
+        edgecolor=COLORS[part.stream],
+        hatch="" if not loads else "xxxx" if part.name == TOKENS else "////",
+    )
+    if not loads:
+        words = axes.text(part.begin_us, lower + 0.17, f" {part.name}", color="white", fontsize=7, va="center")
+        words.set_gid(f"{part.end_us}")
+
+
+def _beside_short_bars(figure: Any, axes: Any) -> None:
+    """A name that is longer than its bar stands behind the bar."""
+    figure.draw_without_rendering()
+    for words in axes.texts:
+        end_us = float(words.get_gid())
+        place, _ = axes.transData.inverted().transform((words.get_window_extent().x1, 0))
+        if place > end_us:
+            words.set(x=end_us, color=INK)
 
 
 def _of(engines: Engines, case: Case, work: Workload) -> list[Part]:
     scheduler = engines.scheduler(case)
+    # The first stall of a process blocks the host.
+    devices.sleep_stream(scheduler.device, 1.0)
     _run(engines, scheduler, case, work)
-    with _marked(scheduler) as marks:
+    with marked(scheduler) as marks:
         _run(engines, scheduler, case, work)
     # The last step runs for requests that have ended.
     steps = list(marks.steps())[SKIP:-1]
@@ -206,16 +163,6 @@ def _run(engines: Engines, scheduler: Scheduler, case: Case, work: Workload) -> 
     devices.get(scheduler.device).synchronize()
 
 
-@contextmanager
-def _marked(scheduler: Scheduler) -> Iterator[_Marks]:
-    marks = _Marks(scheduler.device, scheduler.streams.plan_stream)
-    with ExitStack() as stack:
-        for runner in scheduler.worker.runners():
-            for method, name in (("load_batch", f"{LOAD} {runner.name}"), ("replay", runner.name)):
-                stack.enter_context(patch.object(runner, method, marks.around(name, getattr(runner, method))))
-        yield marks
-
-
 def _named(parts: Iterable[Part], preset: str, name: str) -> Part:
     return next(part for part in parts if (part.preset, part.name) == (preset, name))
 
@@ -224,11 +171,13 @@ def _row(parts: Sequence[Part], preset: str) -> dict[str, object]:
     draft, verify, load, extend = (
         _named(parts, preset, name) for name in ("draft", "verify", f"{LOAD} verify", f"{LOAD} draft_extend")
     )
+    tokens = [one.us for one in parts if (one.preset, one.name) == (preset, TOKENS)]
     cells = {
         "draft": draft.us,
         "verify": verify.us,
         "load verify": load.us,
         "beside the draft": beside_us(parts, preset),
+        "behind the join": sum(tokens),
         "load draft_extend": extend.us,
         "beside draft or verify": _beside_us(extend, [draft, verify]),
         "the step ends at": ends_us(parts, preset),

@@ -125,7 +125,7 @@ export function drawHazards(f) {
 function drawPill(f, key, arc, wordings, taken) {
 	const { L } = f, from = pillStart(f, arc.y), word = fitLabel(wordings, (L.right - L.fade - from) * 0.75 - 18, bold11) || wordings[wordings.length - 1], w = bold11(word) + 18;
 	const x = clamp(arc.x, from + w / 2, Math.max(from + w / 2, L.right - L.fade - w / 2));
-	if (taken.some((t) => t.y === arc.y && Math.abs(t.x - x) < (t.w + w) / 2 + 4)) return;
+	if (taken.some((t) => Math.abs(t.y - arc.y) < 17 && Math.abs(t.x - x) < (t.w + w) / 2 + 4)) return;
 	taken.push({ x, y: arc.y, w });
 	const g = f.group(`pill ${key}`, f.layer.pills, { pill: ["rect", { class: "pill", rx: 8.5, height: 17 }], t: text("s b w", "middle") }, (n) => n.el.classList.add("tl-hz"));
 	set(g.pill, { x: x - w / 2, y: arc.y - 8.5, width: w });

@@ -21,12 +21,12 @@ export function helpDialog() {
 	return box;
 }
 
-const NUMBER = 72, DIFFERENCE = 86, SHORTEST_BAR = 24; // px: a time, a difference, padding included
+const NUMBER = 72, DIFFERENCE = 80, SHORTEST_BAR = 24; // px: a time, a difference, padding included
 /** Widths of the columns in px: the names take what they need, up to a third; the numbers share the rest. */
 function columns(rows, L, heads) {
 	const longest = Math.max(...rows.map((r) => measure(r.label, 13, 650)), measure(heads[0], 12)), first = Math.ceil(Math.min(longest + (L.narrow ? 20 : 26), L.full * 0.3));
 	// step time, host blocked, main stream idle, GPU idle, races: a wide picture, one in a column of text, a phone
-	const shares = L.narrow ? (L.full < 340 ? [28, 26, 0, 20, 18] : [24, 24, 0, 24, 18]) : L.right < 900 ? [30, 26, 18, 15, 9] : [28, 36, 13, 12, 8], whole = shares.reduce((x, y) => x + y), widths = [first, ...shares.map((s) => Math.floor(((L.full - first) * s) / whole))];
+	const shares = L.narrow ? (L.full < 340 ? [28, 26, 0, 20, 18] : [24, 24, 0, 24, 18]) : L.right < 900 ? [36, 25, 17, 13, 9] : [28, 36, 13, 12, 8], whole = shares.reduce((x, y) => x + y), widths = [first, ...shares.map((s) => Math.floor(((L.full - first) * s) / whole))];
 	return widths.map((width, k) => ({ head: heads[k], width })).filter((c) => c.width > 0);
 }
 /**

@@ -57,7 +57,9 @@ function drawRow(pen, v, row) {
 	inPlot(pen, v, () => {
 		if (S.fold) drawOverlay(pen, v, row, colour);
 		const fold = S.fold && v.folds[row.r];
+		pen.right = L.right;
 		if (fold) { // a step and nothing of its neighbours
+			pen.right = Math.min(L.right, v.X(fold.lengths[v.step(row.r)]));
 			ctx.beginPath();
 			ctx.rect(v.X(0), 0, Math.max(0, v.X(fold.lengths[v.step(row.r)]) - v.X(0)), L.height);
 			ctx.clip();
@@ -97,7 +99,7 @@ function drawBar(pen, v, { run, i, x, y, w, h, colour, held, rim, alpha }) {
 		ctx.stroke();
 	}
 	ctx.fill();
-	const a = Math.max(x, L.left), b = Math.min(x + w, L.right);
+	const a = Math.max(x, L.left), b = Math.min(x + w, pen.right);
 	if (b - a < LABEL_PX || h < 12 || alpha < 1) return;
 	const text = fitLabel(held ? heldWords(run, i) : [nameOf(run, i), familyOf(nameOf(run, i))], b - a - (held ? 20 : 8), h < 20 ? m11 : measure), px = h < 20 ? 11 : 12;
 	if (!text) return;

@@ -1,5 +1,5 @@
 /** What belongs to the span in hand: outlines, its launch, its edges, the distance between two picks; and where median steps end. */
-import { arrowPath, measure } from "./dom.js";
+import { arrowPath, fitLabel, measure } from "./dom.js";
 import { barPath, write } from "./run_canvas.js";
 import { boxOf, duration, rowOf } from "./run_layout.js";
 import { edgesOf } from "./run_path.js";
@@ -86,7 +86,7 @@ function drawMedians({ ctx }, v) {
 		ctx.fillStyle = palette.ink;
 		for (const row of L.rows) if (row.r === r) for (let y = row.y - 2; y < row.end + 2; y += 6) ctx.fillRect(xs[r] - 0.6, y, 1.2, two && r ? 6 : 3.5);
 		ctx.fill(new Path2D(`M${xs[r]},${L.axis}l4,-6h-8z`));
-		const left = two && xs[r] < xs[1 - r], text = `${two ? v.sides[r] : "median"} ${duration(fold.median)}`;
+		const left = two && xs[r] < xs[1 - r], us = duration(fold.median), text = fitLabel([`${two ? v.sides[r] : "median"} ${us}`, us, ""], (left ? xs[r] - L.left : L.right - xs[r]) - 5, (t) => measure(t, 11, 650));
 		write(ctx, text, xs[r] + (left ? -5 : 5), top + 4, palette.ink, { px: 11, weight: 650, align: left ? "right" : "left" });
 	});
 	if (!two || Math.abs(xs[1] - xs[0]) < 3) return;

@@ -9,11 +9,13 @@ export function stepStarts(run, family) {
 	const { names, ids } = families(run), k = names.indexOf(family);
 	return k < 0 ? [] : begun(run, ids[k]);
 }
-/** When steps begin with these spans: those on streams where there are any, else the host's. Spans of one launch are parts of one step, and those of one name in a row where names carry numbers. */
+/** When steps begin with these spans: those on streams where there are any, else the host's. What belongs to one step is told by the number in the name, else by the host's annotation of that name in which it was launched, else by its launch. */
 function begun(run, ids) {
+	const notes = Array.from(ids).filter((i) => run.kind[i] === WORK).map((i) => run.start[i]);
 	for (const kind of [RUN, WORK, BLOCKED]) {
-		const found = Array.from(ids).filter((i) => run.kind[i] === kind), { of } = run.launches, numbered = found.some((i) => run.name[i] !== run.name[found[0]]), same = (i, j) => (numbered ? run.name[i] === run.name[j] : of[i] >= 0 && of[i] === of[j]);
-		if (found.length) return [...new Set(found.filter((i, k) => !k || !same(i, found[k - 1])).map((i) => run.start[i]))];
+		const found = Array.from(ids).filter((i) => run.kind[i] === kind), numbered = found.some((i) => run.name[i] !== run.name[found[0]]);
+		const launch = (i) => (kind !== RUN || Number.isNaN(run.submit[i]) ? `span ${i}` : notes.length ? above(notes, run.submit[i]) : run.submit[i]), part = (i) => (numbered ? run.name[i] : launch(i));
+		if (found.length) return [...new Set(found.filter((i, k) => !k || part(i) !== part(found[k - 1])).map((i) => run.start[i]))];
 	}
 	return [];
 }

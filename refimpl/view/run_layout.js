@@ -91,7 +91,7 @@ export function lanesOf(runs) {
 
 /** The place of a span in its row, which spans that overlap share; in a folded picture the step stands inside the shares. */
 export function boxOf(v, row, i) {
-	const run = v.runs[row.r], inset = v.S.fold && row.h > 12 ? 3 : 0, n = run.slots[i], h = (row.h - 2 * inset) / n;
+	const run = v.runs[row.r], inset = v.S.fold && row.h > 12 ? (row.h > 20 ? 3 : 1.5) : 0, n = run.slots[i], h = (row.h - 2 * inset) / n;
 	return { y: row.y + inset + h * run.slot[i], h: n > 1 ? h - 1 : h };
 }
 /** @param {any} v the view @param {number} r the run @param {number} lane */

@@ -6,7 +6,7 @@ import { folded, overlaid, stepStarts, wander } from "./run_fold.js";
 import { clock, lanesOf, launchAt, rowsOf, spanAt } from "./run_layout.js";
 import { found, tracksAmong } from "./run_search.js";
 
-const CLOSEST_US = 0.05, NEAR_PX = 3, MARGIN = 0.02;
+const CLOSEST_US = 0.05, NEAR_PX = 3, MARGIN = 0.02, ROOM = 1.25;
 
 export class RunView {
 	/** @param {HTMLElement} root @param {any[]} runs of indexed() @param {string[]} sides what they are called, when there are two */
@@ -43,9 +43,9 @@ export class RunView {
 		this.shift = S.fold ? runs.map((_, r) => folds[r].starts[this.step(r)]) : this.origin;
 	}
 	/** From where to where the window may go. */
-	bounds() { return this.S.fold ? [0, Math.max(...this.folds.map((f) => f.longest)) * (1 + MARGIN)] : [this.lo, this.hi]; }
+	bounds() { return this.S.fold ? [0, Math.max(...this.folds.map((f) => Math.max(f.longest, f.median * ROOM))) * (1 + MARGIN)] : [this.lo, this.hi]; }
 	/** The window at first: all of the run; of folded steps what most of them take. */
-	whole() { return this.S.fold ? [0, Math.max(...this.folds.map((f) => Math.min(f.longest * (1 + MARGIN), Math.max(f.median * 1.3, f.p90 * 1.15))))] : [this.lo, this.hi - this.lo]; }
+	whole() { return this.S.fold ? [0, Math.max(...this.folds.map((f) => Math.max(f.median * ROOM, f.p90 * 1.1)))] : [this.lo, this.hi - this.lo]; }
 	fold(on) {
 		const { S } = this, key = S.fold ? "fold" : "run";
 		if (on === S.fold || (on && !this.canFold())) return false;

@@ -87,7 +87,7 @@ def first_frame(shown: Shown, alt: str | None = None) -> str:
     if trace is None or (question and about_times(question)):
         lines = wrap(words, 130)
         told = [f'<text x="0" y="{28 + 18 * k}">{escape(line)}</text>' for k, line in enumerate(lines)]
-        return _document(title, words, 30 + 18 * len(lines), told)
+        return _document(title, words, max(76, 30 + 18 * len(lines)), told)
     frame = _Frame(_busy_lanes(trace), _window(trace, spec.get("step_op")))
     parts = [*_lanes(frame), *_bars(frame, trace), *_arrows(frame, trace, program)]
     parts += [*_hazards(frame, trace, () if question else report.races), *_axis(frame)]

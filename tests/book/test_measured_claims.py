@@ -2,11 +2,16 @@
 
 import pytest
 
-from refimpl.lessons import results
+from refimpl.fences import Expect
+from refimpl.lessons import results, whole_history
+from refimpl.lessons.history_timing import shown
+from refimpl.lessons.history_timing.rows import FenceRow
 
 VERIFY_DONE = results.load("verify_done")
 BENCH = results.load("bench_order")
 ROWS = VERIFY_DONE.data["rows"]
+LARGE = "8b"
+"""The weights of which the chapters tell."""
 
 
 def of(variant: str) -> list[dict[str, float]]:
@@ -48,3 +53,55 @@ def test_the_checker_is_faster_than_the_peer_flat_in_memory_and_reports_each_pai
     assert row["events_per_s"] >= ratio * row["peer_events_per_s"]
     assert row["rss_growth_mb"] < 5
     assert row["reports"] == row["expected_reports"]
+
+
+def item_rows() -> dict[tuple[str, str, bool], FenceRow]:
+    """Rows of the large weights at the batch that the chapter shows, by draft, preset and `.item()`."""
+    rows = [row for row in shown.saved("read_done", LARGE) if row.batch == 16]
+    bare = [row for row in rows if not row.added_host_ms and not row.added_schedule_ms]
+    return {(row.draft, row.preset, row.item): row for row in bare}
+
+
+def test_a_plan_stream_gains_nothing_and_costs_little_beside_a_large_forward() -> None:
+    pairs = shown.saved_pairs("plan_stream", LARGE)
+    assert len(pairs) == 9
+    assert all(1 <= pair.ratio < 1.03 for pair in pairs)
+
+
+def test_an_item_under_the_coarse_barrier_holds_the_host_for_about_a_forward() -> None:
+    rows = item_rows()
+    for draft in ("dflash", "eagle"):
+        row = rows[draft, "coarse", True]
+        assert row.before_us / 1000 == pytest.approx(row.forward_ms, rel=0.1)
+        assert rows[draft, "coarse", False].before_us < 0.01 * row.before_us
+
+
+def test_an_item_under_the_event_lets_dflash_go_much_earlier_and_eagle_hardly() -> None:
+    rows = item_rows()
+    dflash, eagle = (rows[draft, "latest", True] for draft in ("dflash", "eagle"))
+    assert dflash.before_us / 1000 < 0.6 * dflash.forward_ms
+    assert eagle.before_us / 1000 > 0.9 * eagle.forward_ms
+
+
+def test_a_step_grows_by_far_less_than_an_item_holds_the_host() -> None:
+    rows = item_rows()
+    for draft in ("dflash", "eagle"):
+        for preset in ("coarse", "latest"):
+            bare, item = (rows[draft, preset, with_item] for with_item in (False, True))
+            assert 0 < item.step_ms - bare.step_ms < 0.1 * item.before_us / 1000
+            # What moves in front of the launch is missing behind it.
+            assert item.before_us + item.after_us == pytest.approx(bare.after_us, rel=0.1)
+
+
+def test_dropped_tokens_find_every_race_that_the_text_does_not_show() -> None:
+    quiet = [row for row in whole_history.either().values() if row["races"] and not row["wrong_runs"]]
+    assert {row["preset"] for row in quiet} >= {"29843", "29556-hip", "before-29556", "25465"}
+    assert all(row["unmasked_wrong_runs"] > 0 for row in quiet)
+
+
+def test_more_than_half_of_the_racy_moments_emitted_the_right_text_all_the_same() -> None:
+    found = whole_history.either()
+    moments = [found[one.name] for one in whole_history.moments()]
+    racy = [row for row in moments if row["races"]]
+    assert 2 * len(racy) > len(moments)
+    assert 2 * sum(whole_history.found(row) == Expect.RACY_MASKED for row in racy) > len(racy)

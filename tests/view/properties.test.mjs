@@ -94,7 +94,7 @@ test("what an op waited for is all that its lane did between its call and its st
 });
 test("a chain of blame names what was still at work in its gap, each link before the one in front of it, and the first before the op that the lane waits to run", () => {
 	let named = 0;
-	for (const s of SEEDS) {
+	for (let s = 1; s <= 2000; s++) {
 		const c = M.compile(program(s)), T = M.schedule(c), V = M.clocks(c);
 		for (const g of M.gaps(c, T)) {
 			const chain = M.blame(c, T, g);
@@ -108,7 +108,7 @@ test("a chain of blame names what was still at work in its gap, each link before
 			if (g.why === "host") for (const e of chain) assert.ok(c.ops[e.op].lane === "host" && T[e.op].start < g.to && T[e.op].end >= g.from - 1, `seed ${s}: ${c.ops[e.op].id}`);
 		}
 	}
-	assert.ok(named > 100, String(named));
+	assert.ok(named > 80, String(named));
 });
 test("a gap for want of a call ends when the call returns, if nothing else held the stream", () => {
 	for (const s of SEEDS) {

@@ -43,6 +43,11 @@ test("kernels of one launch are parts of one step", () => {
 	assert.deepEqual(stepStarts(run, "verify"), [10, 30, 50]);
 	assert.deepEqual(stepOps(run).map((x) => [x.name, x.times]), [["verify", 3]]);
 });
+test("launches inside one annotation of that name are parts of one step", () => {
+	const kernel = (start, submit) => span("forward", "prepare", "run", start, start + 2, { submit, ready: submit + 1 });
+	const run = runOf([span("host", "prepare", "host", 0, 9), span("host", "prepare", "host", 100, 109), kernel(10, 1), kernel(12, 4), kernel(110, 101), kernel(112, 104)]);
+	assert.deepEqual(stepStarts(run, "prepare"), [10, 110]);
+});
 test("numbers that come again, as those of events that take turns, are not numbers of steps", () => {
 	const run = runOf([24, 25, 24, 25].map((event, k) => span("host", `synchronize(event ${event})`, "blocked", k * 100, k * 100 + 50)));
 	assert.deepEqual(stepStarts(run, "synchronize(event)"), [0, 100, 200, 300]);

@@ -46,7 +46,7 @@ what_overlaps = Question(
 what_a_repair_hides = Question(
     name="what_a_repair_hides",
     text="Let plan copy the drafted tokens too early, on purpose, and copy them once more behind the join. In how many "
-    "of 100 runs under unkind orders is a token of the text wrong?",
+    "of the runs below, in unkind orders or with streams that stand still, is a token of the text wrong?",
     options={
         "none": "What was read too early is overwritten before the verify reads it.",
         "a few": "Only if something that was read too early is not copied again, or is used as an index before.",

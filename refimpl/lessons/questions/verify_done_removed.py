@@ -44,7 +44,8 @@ where_it_stands = Question(
 
 without_any = Question(
     name="without_any",
-    text="Leave out both fences. In how many of 100 runs under unkind orders is a token of the emitted text wrong?",
+    text="Leave out both fences. In how many of the runs below, in unkind orders or with streams that stand still, is "
+    "a token of the emitted text wrong?",
     options={
         "none": "The race is there, and something hides it.",
         "a few": "It takes a rare order to go wrong, but an adversary looks for it.",

@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
+from refimpl.engine.scheduler import Scheduler
 from refimpl.fences import Expect, Load, Preset, preset
 from refimpl.lessons.lossless.setups import Setup, build
 from refimpl.lessons.timelines.folded import HOST, Turns, folded
@@ -113,16 +114,21 @@ def recorded_steps(one: Preset, load: Load | None = None) -> Program:
         load: what it decodes; None for its own.
     """
     decoded = load or one.load
-    variant = "sliding window" if one.window else "overlap"
-    options = {"fences": one.chosen(), **one.engine}
-    setup = Setup(one.worker, variant, "nano", max_running_requests=ROWS, max_context=CONTEXT, options=options)
-    scheduler = build(setup).scheduler
+    scheduler = small_scheduler(one)
     found = record_load(scheduler, small_load(decoded))
     first = STEADY if decoded is Load.STEADY else found.handovers[0] - BEFORE_HANDOVER
     graphs = [runner.name for runner in scheduler.worker.runners()]
     program = found.recording.program(id=f"engine/{one.name}", words=words_of(one))
     turns = Turns(first, SHOWN, HOST_US, (*graphs, PREFILL))
     return folded(program, found.recording.regions, turns, found.recording.joined)
+
+
+def small_scheduler(one: Preset) -> Scheduler:
+    """An engine of a preset with nano weights on the simulated device, for the loads of a timeline."""
+    variant = "sliding window" if one.window else "overlap"
+    options = {"fences": one.chosen(), **one.engine}
+    setup = Setup(one.worker, variant, "nano", max_running_requests=ROWS, max_context=CONTEXT, options=options)
+    return build(setup).scheduler
 
 
 def label_of(one: Preset) -> str:

@@ -128,7 +128,7 @@ def test_a_row_that_the_first_run_lacks_is_taken_from_the_other(tmp_path: Path) 
 def test_below_the_quiet_rows_stands_where_those_runs_were_made_and_no_others(tmp_path: Path) -> None:
     written(tmp_path, whole_history.SIM, row("29541"))
     written(tmp_path, whole_history.GPU, row("29843", races=[WAR], device="cuda"), row("29541", device="cuda"))
-    said = whole_history.quiet_text(["29843", "29556-hip"], tmp_path)
+    said = " ".join(whole_history.quiet_text(["29843", "29556-hip"], tmp_path).split())
     assert "29843" in said
     assert said.count("Some device") == 1
     assert f"It lacks {len(history()) - 2} of" in said
