@@ -18,7 +18,7 @@ COMMANDS = {
     "explore": "search all orders of stream programs, and show the shortest one that goes wrong",
     "replay": "run a stream program in one order on the simulated device, with the values that come out",
     "timeline": "draw a program, a recorded run or a profiler trace: a page, a picture, or a file for a viewer",
-    "trace": "what held the host, why the GPU was idle, the critical path: the accounts of a profiler trace or a recorded run",
+    "trace": "what held the host, why the GPU was idle, the critical path: accounts of a trace or a recorded run",
     "fences": "leave out each wait, record and synchronize: which are needed, which are redundant",
     "bench": "measure refimpl beside a peer",
     "calibrate": "measure what calls, ops and copies cost on the GPU present, for the simulated device",

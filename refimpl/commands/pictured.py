@@ -181,7 +181,7 @@ def _explorable(spec: Any, name: str, case: str | None) -> Pictured:
 
 
 def _run(data: Any, name: str, case: str | None) -> Pictured:
-    from refimpl.timeline.columns_in import from_columns
+    from refimpl.timeline.reading.columns_in import from_columns
 
     trace, edges = from_columns(data, name)
     return Pictured("run", str(data.get("id", "run")), trace=trace, edges=edges, spec=data)

@@ -154,7 +154,7 @@ def _run_page(shown: "Pictured", trace: "Trace", args: argparse.Namespace) -> st
 
 def _columns(shown: "Pictured", trace: "Trace", step_op: str | None) -> dict[str, Any]:
     """A run's own columns, with the steps that are asked for."""
-    from refimpl.timeline.columns import columns, rounded, steps_of
+    from refimpl.timeline.writing.columns import columns, rounded, steps_of
 
     if shown.spec is None:
         return columns(trace, id=shown.id, title=shown.id, step_op=step_op)
@@ -175,7 +175,7 @@ def _picture(shown: "Pictured", trace: "Trace", ending: str, args: argparse.Name
 
 def _exported(shown: "Pictured", trace: "Trace", ending: str, args: argparse.Namespace) -> bytes:
     from refimpl.timeline import to_chrome
-    from refimpl.timeline.perfetto import to_perfetto
+    from refimpl.timeline.writing.perfetto import to_perfetto
 
     edges = shown.edges if shown.program is None else None
     if ending == PERFETTO:

@@ -9,7 +9,7 @@ from refimpl.commands.check import named
 from refimpl.program.errors import UserError, printable
 
 if TYPE_CHECKING:
-    from refimpl.timeline.report import Report
+    from refimpl.timeline.reports.report import Report
 
 TOP = 8
 
@@ -44,7 +44,7 @@ def run(args: argparse.Namespace) -> int:
     if args.json:
         print("\n".join(json.dumps(report.to_json()) for report in reports))
         return 0
-    from refimpl.timeline.report_text import comparison, lines
+    from refimpl.timeline.reports.report_text import comparison, lines
 
     blocks = [lines(report, args.top) for report in reports]
     if len(reports) > 1:
@@ -56,7 +56,7 @@ def run(args: argparse.Namespace) -> int:
 def _report(file: str, case: str | None, merge_launches: bool) -> "Report":
     from refimpl.commands.pictured import read
     from refimpl.timeline import schedule
-    from refimpl.timeline.report import report
+    from refimpl.timeline.reports.report import report
 
     found = read(file, case, merge_launches)
     trace = found.trace

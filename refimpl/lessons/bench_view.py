@@ -19,7 +19,7 @@ from typing import Any
 
 from refimpl.lessons.bench_view_runs import loop, write_profile
 from refimpl.program import UserError
-from refimpl.timeline.columns import columns
+from refimpl.timeline.writing.columns import columns
 from refimpl.view.trace_page import trace_page
 
 SIZES = (10_000, 100_000)

@@ -1,4 +1,4 @@
-/** The names that profiled code gives to stretches of its time with `record_function`; as refimpl/timeline/annotations.py. */
+/** The names that profiled code gives to stretches of its time with `record_function`; as refimpl/timeline/reading/annotations.py. */
 
 export const LANE = "lane:";
 const STEP = "ProfilerStep";

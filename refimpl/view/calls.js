@@ -1,4 +1,4 @@
-/** Which call of the host queued a piece of GPU work; as refimpl/timeline/calls.py. */
+/** Which call of the host queued a piece of GPU work; as refimpl/timeline/reading/calls.py. */
 
 /** The GPU that a piece of work ran on, as the trace tells it from others. @param {any} work */
 export const gpuOf = (work) => `${work.pid}\n${work.device}`;

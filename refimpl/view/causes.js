@@ -1,4 +1,4 @@
-/** How long no stream of a GPU ran anything, by what it waited for; as refimpl/timeline/causes.py. */
+/** How long no stream of a GPU ran anything, by what it waited for; as refimpl/timeline/reports/causes.py. */
 import { bisectLeft } from "./annotations.js";
 import { ensure } from "./calls.js";
 import { Drains } from "./drains.js";

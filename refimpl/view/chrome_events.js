@@ -1,4 +1,4 @@
-/** The slices of a chrome trace that a timeline needs, sorted out as they come; as refimpl/timeline/chrome_file.py. */
+/** The slices of a chrome trace that a timeline needs, sorted out as they come; as refimpl/timeline/reading/chrome_file.py. */
 import { TraceError } from "./json_stream.js";
 
 export const GPU_WORK = new Set(["kernel", "gpu_memcpy", "gpu_memset"]);

@@ -1,4 +1,4 @@
-/** The chain of work, calls and waits that ends last, back to the run's beginning; as refimpl/timeline/critical.py. */
+/** The chain of work, calls and waits that ends last, back to the run's beginning; as refimpl/timeline/reports/critical.py. */
 import { ensure } from "./calls.js";
 import { ByEnd, HostThread } from "./path_parts.js";
 import { HOST, isHostLane } from "./places.js";

@@ -1,4 +1,4 @@
-/** Blocking calls that returned to an empty GPU: what the host does behind them, the GPU waits for; as refimpl/timeline/drains.py. */
+/** Blocking calls that returned to an empty GPU: what the host does behind them, the GPU waits for; as refimpl/timeline/reports/drains.py. */
 import { bisectLeft, bisectRight } from "./annotations.js";
 
 /** Work that ends so soon behind a blocking call is a remainder: the GPU counts as empty. */

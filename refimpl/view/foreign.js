@@ -1,4 +1,4 @@
-/** Chrome traces that are not the profiler's: this project's own export, read back, and those of other tools; as refimpl/timeline/foreign.py. */
+/** Chrome traces that are not the profiler's: this project's own export, read back, and those of other tools; as refimpl/timeline/reading/foreign.py. */
 import { bisectRight } from "./annotations.js";
 import { ensure } from "./calls.js";
 import { TraceError } from "./json_stream.js";

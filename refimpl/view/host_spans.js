@@ -1,4 +1,4 @@
-/** What the host's threads did in a profile: calls that blocked, annotated work, operators; as refimpl/timeline/host_spans.py. */
+/** What the host's threads did in a profile: calls that blocked, annotated work, operators; as refimpl/timeline/reading/host_spans.py. */
 import { ownName } from "./annotations.js";
 import { ensure } from "./calls.js";
 import { CALLS, SYNC } from "./chrome_events.js";

@@ -1,4 +1,4 @@
-/** Which streams ran at the same time, and how many; as refimpl/timeline/overlap.py. */
+/** Which streams ran at the same time, and how many; as refimpl/timeline/reports/overlap.py. */
 import { ensure } from "./calls.js";
 import { total, union } from "./intervals.js";
 

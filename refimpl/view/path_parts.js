@@ -1,4 +1,4 @@
-/** What a critical path is made of: segments, their sums, and a host thread's time cut into segments; as refimpl/timeline/path.py. */
+/** What a critical path is made of: segments, their sums, and a host thread's time cut into segments; as refimpl/timeline/reports/path.py. */
 import { bisectRight } from "./annotations.js";
 import { ensure } from "./calls.js";
 import { Overlapping, rest, union } from "./intervals.js";

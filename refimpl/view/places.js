@@ -1,4 +1,4 @@
-/** Which lane a slice of a profile lies on; as refimpl/timeline/places.py. */
+/** Which lane a slice of a profile lies on; as refimpl/timeline/reading/places.py. */
 import { laneOf } from "./annotations.js";
 import { Counter, ensure, gpuOf } from "./calls.js";
 import { CALLS, NOTE, OPERATOR } from "./chrome_events.js";

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from refimpl.order import Race
 from refimpl.program import Program, Trace, UserError
-from refimpl.timeline.columns import steps_of
+from refimpl.timeline.writing.columns import steps_of
 from refimpl.view.plot_layout import INK, PALE, wrap
 from refimpl.view.plot_words import alt_text, source_words
 from refimpl.view.write import write_whole

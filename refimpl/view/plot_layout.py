@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from refimpl.program import Span, SpanKind, Trace
 from refimpl.timeline import stem
-from refimpl.timeline.places import gpu_name, is_host
+from refimpl.timeline.reading.places import gpu_name, is_host
 
 INK = "#1a1a1a"
 PALE = "#6b6b6b"

@@ -1,4 +1,4 @@
-/** A trace that `torch.profiler` exported, as a recorded run; as refimpl/timeline/profiler.py. */
+/** A trace that `torch.profiler` exported, as a recorded run; as refimpl/timeline/reading/profiler.py. */
 import { Annotations, ownName } from "./annotations.js";
 import { Calls, ensure, gpuOf } from "./calls.js";
 import { CALLS, GPU_WORK, NOTE, OPERATOR } from "./chrome_events.js";

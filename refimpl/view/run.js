@@ -1,6 +1,6 @@
 /**
  * A whole recorded run: overview and zoom, search, steps laid over one another, why anything waits; two runs beside each other. What it is given are
- * columns (the JSON of a Trace, refimpl/timeline/columns.py), or {before, after} of them. Plain ES modules, no dependencies.
+ * columns (the JSON of a Trace, refimpl/timeline/writing/columns.py), or {before, after} of them. Plain ES modules, no dependencies.
  */
 import { clamp, ease, esc, html, lerp } from "./dom.js";
 import { drawFigure } from "./run_draw.js";

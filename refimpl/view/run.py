@@ -10,7 +10,7 @@ import anywidget
 import traitlets
 
 from refimpl.program import Program, Trace
-from refimpl.timeline.columns import columns
+from refimpl.timeline.writing.columns import columns
 from refimpl.view.bundle import RUN, css, esm
 from refimpl.view.plot_words import alt_text
 from refimpl.view.run_frame import run_frame

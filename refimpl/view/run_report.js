@@ -1,4 +1,4 @@
-/** The accounts of a recorded run, as `python -m refimpl trace FILE --json` prints them; as refimpl/timeline/report.py. */
+/** The accounts of a recorded run, as `python -m refimpl trace FILE --json` prints them; as refimpl/timeline/reports/report.py. */
 import { gpuIdle } from "./causes.js";
 import { ensure } from "./calls.js";
 import { criticalPath } from "./critical.js";

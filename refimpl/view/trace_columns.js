@@ -1,4 +1,4 @@
-/** A recorded run as the columns that a page draws; as refimpl/timeline/columns.py. */
+/** A recorded run as the columns that a page draws; as refimpl/timeline/writing/columns.py. */
 
 /** A time to the nanosecond, halves up. @param {number} us */
 export const rounded = (us) => Math.floor(us * 1000 + 0.5) / 1000;

@@ -69,7 +69,7 @@ def trace_page(trace: Trace, table: Mapping[str, Any], before: Mapping[str, Any]
 
     Args:
         trace: what ran, for those who have no scripts.
-        table: its columns, from ``refimpl.timeline.columns``.
+        table: its columns, from ``refimpl.timeline.writing.columns``.
         before: columns of the run that it is compared with.
 
     Example:

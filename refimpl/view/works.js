@@ -1,4 +1,4 @@
-/** What a run's streams ran and which calls queued it, as its accounts need it; as refimpl/timeline/works.py. */
+/** What a run's streams ran and which calls queued it, as its accounts need it; as refimpl/timeline/reports/works.py. */
 import { HOST, isHostLane } from "./places.js";
 
 export const RUN_KIND = 0;

@@ -13,7 +13,7 @@ import pytest
 from playwright.sync_api import Page
 
 from refimpl.timeline import from_profiler
-from refimpl.timeline.report import report
+from refimpl.timeline.reports.report import report
 from tests.book.conftest import Watched
 from tests.book.test_pages import overflow, violations
 from tests.conftest import ROOT

@@ -7,7 +7,7 @@ import pytest
 from refimpl.fences import preset
 from refimpl.lessons.profile_engine import Length, profiled
 from refimpl.timeline import from_profiler
-from refimpl.timeline.report import report
+from refimpl.timeline.reports.report import report
 
 pytestmark = pytest.mark.gpu
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from refimpl.program import Trace
-from refimpl.timeline.columns import columns
+from refimpl.timeline.writing.columns import columns
 from refimpl.view import Run
 from refimpl.view.bundle import RUN, classic, css, esm, inert, write_static
 from tests.view.long_run import long_run

@@ -11,8 +11,8 @@ import pytest
 
 from refimpl.program import UserError, read_programs
 from refimpl.timeline import from_profiler, schedule, to_chrome
-from refimpl.timeline.columns import columns
-from refimpl.timeline.report import report
+from refimpl.timeline.reports.report import report
+from refimpl.timeline.writing.columns import columns
 from tests.view import traces
 
 HERE = Path(__file__).parent

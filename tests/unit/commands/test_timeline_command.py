@@ -14,7 +14,7 @@ import pytest
 from refimpl.cli import main
 from refimpl.program import program_to_json
 from refimpl.timeline import schedule
-from refimpl.timeline.columns import columns
+from refimpl.timeline.writing.columns import columns
 from tests.unit.timeline.loops import overlapped
 from tests.view.long_run import long_run
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from refimpl.timeline import to_chrome
-from refimpl.timeline.report import report
-from refimpl.timeline.report_text import comparison, lines
+from refimpl.timeline.reports.report import report
+from refimpl.timeline.reports.report_text import comparison, lines
 from tests.unit.timeline.recorded import held, measured, overlapped, self_fenced
 
 CASES = Path(__file__).parents[2] / "cases" / "stream-programs.json"

@@ -8,9 +8,9 @@ import pytest
 
 from refimpl.program import EventRecord, Launch, Span, SpanKind, StreamWaitEvent, Trace, TraceSource, UserError
 from refimpl.timeline import schedule
-from refimpl.timeline.columns import columns, rounded, steps_of
-from refimpl.timeline.columns_in import from_columns
 from refimpl.timeline.ordering import ordering
+from refimpl.timeline.reading.columns_in import from_columns
+from refimpl.timeline.writing.columns import columns, rounded, steps_of
 from tests.unit.timeline.loops import overlapped, program
 from tests.view.long_run import long_run
 

@@ -22,7 +22,7 @@ from refimpl.program import (
 )
 from refimpl.timeline import schedule
 from refimpl.timeline.ordering import ordering
-from refimpl.timeline.perfetto import to_perfetto
+from refimpl.timeline.writing.perfetto import to_perfetto
 from tests.property.programs import random_program
 from tests.unit.timeline.loops import of, overlapped, program
 from tests.view.long_run import long_run

@@ -3,8 +3,8 @@
 import pytest
 
 from refimpl.program import Span, SpanKind, Trace
-from refimpl.timeline.causes import gpu_idle
-from refimpl.timeline.critical import critical_path
+from refimpl.timeline.reports.causes import gpu_idle
+from refimpl.timeline.reports.critical import critical_path
 from tests.unit.timeline.recorded import held, measured, ran, worked
 
 

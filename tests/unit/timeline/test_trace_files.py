@@ -9,8 +9,8 @@ import pytest
 
 from refimpl.program import SpanKind, Trace, TraceSource, UserError
 from refimpl.timeline import chrome_text, from_profiler, to_chrome
-from refimpl.timeline.chrome_text import file_items
-from refimpl.timeline.report import report
+from refimpl.timeline.reading.chrome_text import file_items
+from refimpl.timeline.reports.report import report
 from tests.unit.timeline.recorded import EVENT_SYNC, GRAPH, overlapped, self_fenced
 
 

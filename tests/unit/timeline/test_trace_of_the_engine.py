@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from refimpl.timeline import from_profiler
-from refimpl.timeline.report import Report, report
+from refimpl.timeline.reports.report import Report, report
 
 TRACES = Path(__file__).parents[2] / "traces"
 FENCED, FREE = TRACES / "before-29556-8b.json.gz", TRACES / "29556-8b.json.gz"

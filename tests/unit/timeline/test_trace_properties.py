@@ -7,8 +7,8 @@ from hypothesis import given, settings
 
 from refimpl.program import Span, SpanKind, UserError
 from refimpl.timeline import from_profiler
-from refimpl.timeline.critical import critical_path
-from refimpl.timeline.report import report
+from refimpl.timeline.reports.critical import critical_path
+from refimpl.timeline.reports.report import report
 from tests.unit.timeline.recorded import any_spans, measured, profiled
 
 SMALL = settings(max_examples=150, deadline=None, derandomize=True, database=None)

@@ -3,7 +3,7 @@
 import pytest
 
 from refimpl.program import Trace, TraceSource
-from refimpl.timeline.report import Report, report
+from refimpl.timeline.reports.report import Report, report
 from tests.unit.timeline.recorded import held, measured, overlapped, ran, self_fenced, worked
 
 

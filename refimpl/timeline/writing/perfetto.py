@@ -10,9 +10,9 @@ from typing import Any
 
 from refimpl.program import Program, Trace, UserError
 from refimpl.program.ops import LONGEST_US
-from refimpl.timeline.export import Flow, Slice, exported
 from refimpl.timeline.ordering import SpanEdge
-from refimpl.timeline.places import is_host
+from refimpl.timeline.reading.places import is_host
+from refimpl.timeline.writing.export import Flow, Slice, exported
 
 _SEQUENCE = 1
 _ROOT = 1

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from refimpl.timeline.report import BlockingCall, Report
+from refimpl.timeline.reports.report import BlockingCall, Report
 
 TOP = 8
 _LONGEST = 72
@@ -38,7 +38,7 @@ def comparison(reports: Mapping[str, Report]) -> list[str]:
 
     Example:
         >>> from refimpl.program import Span, SpanKind, Trace, TraceSource
-        >>> from refimpl.timeline.report import report
+        >>> from refimpl.timeline.reports.report import report
         >>> def ran(us):
         ...     return report(Trace(("host", "s"), (Span("s", "x", SpanKind.RUN, 0, us),), TraceSource.MEASURED))
         >>> print(comparison({"before": ran(2000), "after": ran(1000)})[1])

@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 from refimpl.program import Span, SpanKind, Trace
 from refimpl.timeline.intervals import Interval, Overlapping, rest, union
-from refimpl.timeline.places import HOST
-from refimpl.timeline.works import Launch, family, on_lane
+from refimpl.timeline.reading.places import HOST
+from refimpl.timeline.reports.works import Launch, family, on_lane
 
 BETWEEN_CALLS = "code between calls"
 

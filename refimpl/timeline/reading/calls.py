@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from refimpl.timeline.chrome_file import Event
+from refimpl.timeline.reading.chrome_file import Event
 
 Gpu = tuple[str, int | None]
 """A GPU as the trace tells it from others: the process that its slices stand under, and its number."""

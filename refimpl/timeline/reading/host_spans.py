@@ -4,10 +4,10 @@ import re
 from collections.abc import Iterable, Sequence
 
 from refimpl.program import Span, SpanKind
-from refimpl.timeline.annotations import Annotations, own_name
-from refimpl.timeline.chrome_file import CALLS, SYNC, Event, Thread
 from refimpl.timeline.intervals import Overlapping, rest
-from refimpl.timeline.places import HostLanes, Launched
+from refimpl.timeline.reading.annotations import Annotations, own_name
+from refimpl.timeline.reading.chrome_file import CALLS, SYNC, Event, Thread
+from refimpl.timeline.reading.places import HostLanes, Launched
 
 _HOLDS = re.compile(
     r"^(?:cuda|cu|hip)(?:(Event|Stream|Device|Ctx)Synchronize|Memcpy|MemcpyDtoH|MemcpyWithStream)(?:_v\d+|_ptsz|_ptds)*$"

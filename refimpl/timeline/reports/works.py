@@ -7,7 +7,7 @@ from functools import lru_cache
 from refimpl.program import Span, SpanKind, Trace
 from refimpl.timeline.intervals import Interval
 from refimpl.timeline.names import stem
-from refimpl.timeline.places import is_host
+from refimpl.timeline.reading.places import is_host
 
 _WHERE = " in "
 

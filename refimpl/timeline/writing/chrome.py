@@ -4,8 +4,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from refimpl.program import Program, Trace
-from refimpl.timeline.export import Flow, Slice, exported
 from refimpl.timeline.ordering import SpanEdge
+from refimpl.timeline.writing.export import Flow, Slice, exported
 
 _PID = 1
 _MARK_US = 0.1

@@ -6,8 +6,8 @@ from typing import Any, TypeVar
 from refimpl.order import EdgeKind
 from refimpl.program import Span, Trace, TraceSource, UserError
 from refimpl.program.ops import LONGEST_US
-from refimpl.timeline.columns import KINDS, SCHEMA
 from refimpl.timeline.ordering import SpanEdge
+from refimpl.timeline.writing.columns import KINDS, SCHEMA
 
 _TIMES = ("start", "end", "submit", "ready")
 _PLACES = ("lane", "name", "kind", "call", "op")
@@ -27,7 +27,7 @@ def from_columns(data: Any, name: str = "the columns") -> tuple[Trace, tuple[Spa
         Example:
             >>> from refimpl.program import SpanKind
             >>> from refimpl.program.ops import LONGEST_US
-    from refimpl.timeline.columns import columns
+    from refimpl.timeline.writing.columns import columns
             >>> trace = Trace(("host",), (Span("host", "build", SpanKind.HOST, 0, 5),), TraceSource.SCHEDULED)
             >>> from_columns(columns(trace)) == (trace, ())
             True

@@ -3,9 +3,9 @@
 from typing import NamedTuple
 
 from refimpl.program import Span, SpanKind, Trace
-from refimpl.timeline.path import ByEnd, HostThread, Segment
-from refimpl.timeline.places import HOST, is_host
-from refimpl.timeline.works import launches, works
+from refimpl.timeline.reading.places import HOST, is_host
+from refimpl.timeline.reports.path import ByEnd, HostThread, Segment
+from refimpl.timeline.reports.works import launches, works
 
 SOON_US = 3.0
 """At most this long before it starts, work was launched by a call that had not yet returned."""

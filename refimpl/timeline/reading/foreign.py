@@ -5,9 +5,9 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
 from refimpl.program import Span, SpanKind, Trace, TraceSource, UserError
-from refimpl.timeline.chrome_file import Event, Profile, Thread
 from refimpl.timeline.crop import shifted
-from refimpl.timeline.places import HOST, in_order
+from refimpl.timeline.reading.chrome_file import Event, Profile, Thread
+from refimpl.timeline.reading.places import HOST, in_order
 
 _KINDS = frozenset(kind.value for kind in SpanKind)
 _CALL, _SUBMIT = "call", "submit"

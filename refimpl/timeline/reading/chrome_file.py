@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from refimpl.program import UserError
-from refimpl.timeline.chrome_text import Item, file_items, no_trace
+from refimpl.timeline.reading.chrome_text import Item, file_items, no_trace
 
 GPU_WORK = ("kernel", "gpu_memcpy", "gpu_memset")
 CALLS = ("cuda_runtime", "cuda_driver", "hip_runtime")

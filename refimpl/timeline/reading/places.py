@@ -4,9 +4,9 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from refimpl.timeline.annotations import lane_of
-from refimpl.timeline.calls import Gpu, gpu_of
-from refimpl.timeline.chrome_file import CALLS, NOTE, OPERATOR, Event, Thread
+from refimpl.timeline.reading.annotations import lane_of
+from refimpl.timeline.reading.calls import Gpu, gpu_of
+from refimpl.timeline.reading.chrome_file import CALLS, NOTE, OPERATOR, Event, Thread
 
 HOST = "host"
 _THREAD, _PROCESS = "thread ", "process "

@@ -7,7 +7,7 @@ from typing import Any
 from refimpl.program import Program, Span, Trace
 from refimpl.program.ops import accesses
 from refimpl.timeline.ordering import SpanEdge, ordering
-from refimpl.timeline.places import is_host
+from refimpl.timeline.reading.places import is_host
 
 CALL = "call"
 """The category of the calls that queue work, which a Trace keeps as times of the work."""

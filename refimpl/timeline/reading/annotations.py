@@ -3,7 +3,7 @@
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 
-from refimpl.timeline.chrome_file import Event, Thread
+from refimpl.timeline.reading.chrome_file import Event, Thread
 
 LANE = "lane:"
 _CONTAINERS = (LANE, "ProfilerStep")

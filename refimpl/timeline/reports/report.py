@@ -5,13 +5,13 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from refimpl.program import Span, SpanKind, Trace
-from refimpl.timeline.causes import GpuIdle, gpu_idle
-from refimpl.timeline.critical import critical_path
 from refimpl.timeline.intervals import Interval, length, rest, union
-from refimpl.timeline.overlap import Concurrency, Overlap, overlaps
-from refimpl.timeline.path import Part, parts
-from refimpl.timeline.places import HOST, is_host
-from refimpl.timeline.works import Launch, family, intervals, launches, works
+from refimpl.timeline.reading.places import HOST, is_host
+from refimpl.timeline.reports.causes import GpuIdle, gpu_idle
+from refimpl.timeline.reports.critical import critical_path
+from refimpl.timeline.reports.overlap import Concurrency, Overlap, overlaps
+from refimpl.timeline.reports.path import Part, parts
+from refimpl.timeline.reports.works import Launch, family, intervals, launches, works
 
 
 @dataclass(frozen=True)

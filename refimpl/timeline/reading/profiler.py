@@ -18,13 +18,22 @@ from dataclasses import dataclass
 from typing import Any
 
 from refimpl.program import Span, SpanKind, Trace, TraceSource, UserError
-from refimpl.timeline.annotations import Annotations, own_name
-from refimpl.timeline.calls import Calls, gpu_of
-from refimpl.timeline.chrome_file import CALLS, GPU_WORK, NOTE, OPERATOR, Event, Profile, read_profile, source_name
 from refimpl.timeline.crop import shifted
-from refimpl.timeline.foreign import from_others
-from refimpl.timeline.host_spans import host_spans
-from refimpl.timeline.places import HostLanes, Launched, StreamLanes, in_order
+from refimpl.timeline.reading.annotations import Annotations, own_name
+from refimpl.timeline.reading.calls import Calls, gpu_of
+from refimpl.timeline.reading.chrome_file import (
+    CALLS,
+    GPU_WORK,
+    NOTE,
+    OPERATOR,
+    Event,
+    Profile,
+    read_profile,
+    source_name,
+)
+from refimpl.timeline.reading.foreign import from_others
+from refimpl.timeline.reading.host_spans import host_spans
+from refimpl.timeline.reading.places import HostLanes, Launched, StreamLanes, in_order
 
 
 def from_profiler(

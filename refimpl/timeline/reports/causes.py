@@ -5,10 +5,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from refimpl.program import Span, SpanKind, Trace
-from refimpl.timeline.drains import Drains
 from refimpl.timeline.intervals import Interval, Overlapping, length, rest, union
-from refimpl.timeline.places import HOST, gpu_name, is_host
-from refimpl.timeline.works import Launch, family, intervals, launches, works
+from refimpl.timeline.reading.places import HOST, gpu_name, is_host
+from refimpl.timeline.reports.drains import Drains
+from refimpl.timeline.reports.works import Launch, family, intervals, launches, works
 
 LONG_US = 20.0
 """Longer than a GPU takes to start work that is queued: then the work waited for something."""
