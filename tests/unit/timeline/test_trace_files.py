@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from refimpl.program import SpanKind, Trace, TraceSource, UserError
-from refimpl.timeline import chrome_text, from_profiler, to_chrome
+from refimpl.timeline import from_profiler, to_chrome
+from refimpl.timeline.reading import chrome_text
 from refimpl.timeline.reading.chrome_text import file_items
 from refimpl.timeline.reports.report import report
 from tests.unit.timeline.recorded import EVENT_SYNC, GRAPH, overlapped, self_fenced
