@@ -15,7 +15,7 @@ from refimpl.view.drop_bundle import SCRIPT, write_drop
 
 LOGGER = logging.getLogger(__name__)
 PAGES = "pages_with_a_trace_drop"
-TRACES = Path(refimpl.__file__).parents[1] / "tests" / "traces"
+TRACES = Path(refimpl.__file__).parents[1] / "results" / "traces"
 
 # Of two the first is the one before. `python -m refimpl profile` recorded them.
 EXAMPLES = {
@@ -49,7 +49,7 @@ def _write(app: Sphinx, exception: Exception | None) -> None:
     examples = {TRACES / name: words for name, words in EXAMPLES.items()}
     missing = [file.name for file in examples if not file.is_file()]
     if missing:
-        LOGGER.warning("tests/traces lacks %s, which the page shows as an example", ", ".join(missing))
+        LOGGER.warning("results/traces lacks %s, which the page shows as an example", ", ".join(missing))
         return
     write_drop(Path(app.outdir) / "_static" / "widgets", examples)
 

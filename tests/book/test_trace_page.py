@@ -21,7 +21,7 @@ from tests.conftest import ROOT
 pytestmark = pytest.mark.browser
 
 PAGE = "book/your-trace.html"
-FOLDER = ROOT / "tests" / "traces"
+FOLDER = ROOT / "results" / "traces"
 FENCED, FREE, SMALL = (FOLDER / f"{name}.json.gz" for name in ("before-29556-8b", "29556-8b", "eagle-wait-small"))
 DONE = ".dr-results .rn canvas, .dr-wrong:not([hidden])"
 

@@ -16,7 +16,7 @@ from refimpl.timeline.writing.columns import columns
 from tests.view import traces
 
 HERE = Path(__file__).parent
-RECORDED = sorted((HERE.parent / "traces").glob("*.json*"))
+RECORDED = sorted((HERE.parents[1] / "results" / "traces").glob("*.json*"))
 FEW, MANY = 60, 400
 
 

@@ -20,6 +20,7 @@ from refimpl.lessons.history.hands import Hands
 from refimpl.lessons.history.hazards import few, named
 from refimpl.lessons.history.outcome import Outcome
 from refimpl.lessons.history.presets import Plan, run_presets
+from refimpl.lessons.history.timed import Cost
 from refimpl.lessons.lossless.setups import TINY_MODELS
 from refimpl.program.errors import UserError
 
@@ -78,7 +79,9 @@ def found(outcomes: Sequence[Outcome]) -> str:
         outcomes: of one device.
     """
     faults = any(ran.fault for one in outcomes for ran in one.ran)
-    return "\n".join([text([_found(one, faults) for one in outcomes]), "", fill(_legend(outcomes, faults), WIDTH)])
+    timed = any(one.cost for one in outcomes)
+    rows = [{**_found(one, faults), **(_cost(one.cost) if timed else {}), **_agrees(one)} for one in outcomes]
+    return "\n".join([text(rows), "", fill(_legend(outcomes, faults, timed), WIDTH)])
 
 
 def committed(names: Sequence[str], folder: Path = results.FOLDER) -> str:
@@ -172,7 +175,6 @@ def _corrections(presets: Sequence[Preset]) -> Iterator[str]:
 
 
 def _found(one: Outcome, faults: bool) -> dict[str, object]:
-    cost = one.cost
     return {
         "preset": one.preset.name,
         "expected": str(one.preset.expect),
@@ -181,18 +183,24 @@ def _found(one: Outcome, faults: bool) -> dict[str, object]:
         "with dropped": f"{len(one.unmasked_wrong)} of {one.runs}",
         "accepts": f"{_number(one.accept_len)} ({_number(one.control_accept_len)})",
         "races": few(named((race.kind, race.buffer) for race in one.races)),
-        "held before": "" if cost is None else f"{cost.before_us:.0f}",
-        "after": "" if cost is None else f"{cost.after_us:.0f}",
-        "step": "" if cost is None else f"{cost.step_us:.0f}",
-        "as expected": "yes" if one.agrees else "NO",
     }
+
+
+def _cost(cost: Cost | None) -> dict[str, object]:
+    figures = (None,) * 3 if cost is None else (cost.before_us, cost.after_us, cost.step_us)
+    heads = ("held before", "after", "step")
+    return {head: "" if us is None else f"{us:.0f}" for head, us in zip(heads, figures, strict=True)}
+
+
+def _agrees(one: Outcome) -> dict[str, object]:
+    return {"as expected": "yes" if one.agrees else "NO"}
 
 
 def _number(accept_len: float | None) -> str:
     return "unknown" if accept_len is None else f"{accept_len:.2f}"
 
 
-def _legend(outcomes: Sequence[Outcome], faults: bool) -> str:
+def _legend(outcomes: Sequence[Outcome], faults: bool, timed: bool) -> str:
     device, models = outcomes[0].device, outcomes[0].models
     unkind = "orders of the simulated device's adversary" if device == "sim" else "runs with streams that stand still"
     return legend.told(
@@ -201,6 +209,6 @@ def _legend(outcomes: Sequence[Outcome], faults: bool) -> str:
             *legend.counts([one.preset for one in outcomes], "wrong", "with dropped", faults),
             "Accepts: tokens a verify (the control's)",
             "Races: in a recorded run",
-            *([legend.HELD, legend.STEP] if any(one.cost for one in outcomes) else []),
+            *([legend.HELD, legend.STEP] if timed else []),
         ]
     )

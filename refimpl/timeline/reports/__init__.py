@@ -1,1 +1,1 @@
-"""The accounts of a recorded run whose program nobody knows: what held the host, why the GPU was idle, what took long."""
+"""The accounts of a recorded run whose program nobody knows: what held the host, why the GPU idled, what took long."""

@@ -96,6 +96,12 @@ def test_what_no_run_reached_is_left_blank() -> None:
     assert "unknown" in found([replace(OUTCOME, ran=(replace(RAN, fault="x", verifies=0),), cost=None)])
 
 
+def test_times_have_columns_where_a_run_got_that_far() -> None:
+    untimed = replace(OUTCOME, cost=None)
+    assert "held before" in found([OUTCOME, untimed])
+    assert "step" not in found([untimed]).lower()
+
+
 def test_campaigns_stand_side_by_side_and_each_says_where_it_ran(tmp_path: Path) -> None:
     assert committed(["29556"], tmp_path) == "No campaign is committed in this version."
     save(tmp_path, "history_sim", [{"preset": "29556", "runs": 1000, "wrong_runs": 0, "unmasked_wrong_runs": 7}])

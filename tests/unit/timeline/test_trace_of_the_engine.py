@@ -10,7 +10,7 @@ import pytest
 from refimpl.timeline import from_profiler
 from refimpl.timeline.reports.report import Report, report
 
-TRACES = Path(__file__).parents[2] / "traces"
+TRACES = Path(__file__).parents[3] / "results" / "traces"
 FENCED, FREE = TRACES / "before-29556-8b.json.gz", TRACES / "29556-8b.json.gz"
 WHERE = "prepare_for_decode"
 
