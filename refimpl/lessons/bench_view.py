@@ -51,7 +51,7 @@ _LIVE = "document.documentElement.dataset.widgets === 'live'"
 _DRAWN = "() => new Promise((done) => requestAnimationFrame(() => setTimeout(() => done(performance.now()))))"
 _READ = """
 import { openAsBlob } from "node:fs";
-import { readTrace } from "./read_trace.js";
+import { readTrace } from "./trace/read_trace.js";
 const file = await openAsBlob(process.argv[1]);
 file.name = "profile.json";
 const begin = performance.now(), { columns } = await readTrace(file), seconds = (performance.now() - begin) / 1000;

@@ -7,12 +7,12 @@ from refimpl.view.html import page, write_page
 from refimpl.view.svg import first_frame
 
 if TYPE_CHECKING:
-    from refimpl.view.run import Run
+    from refimpl.view.run_widget import Run
     from refimpl.view.widget import Timeline
 
 __all__ = ["Run", "Timeline", "first_frame", "page", "write_page"]
 
-_WIDGETS = {"Timeline": "refimpl.view.widget", "Run": "refimpl.view.run"}
+_WIDGETS = {"Timeline": "refimpl.view.widget", "Run": "refimpl.view.run_widget"}
 
 
 def __getattr__(name: str) -> Any:

@@ -5,14 +5,16 @@ No second copy is kept: anywidget takes one string, and a page opened from disk 
 that returns its exports, without comments and indents, which a page would carry for nobody; nothing else is changed.
 """
 
+import posixpath
 import re
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
 
-ENTRY = "timeline.js"
-RUN = "run.js"
+ENTRY = "explorable/timeline.js"
+RUN = "run/run.js"
+LOOK = "shared/timeline.css"
 
 
 @dataclass(frozen=True)
@@ -31,13 +33,14 @@ class Component:
 
 
 COMPONENTS = {
-    ENTRY: Component("streamOrderTimeline", ("timeline.css",), "timeline.bundle.js"),
-    RUN: Component("streamOrderRun", ("timeline.css", "run.css"), "run.bundle.js"),
+    ENTRY: Component("streamOrderTimeline", (LOOK,), "timeline.bundle.js"),
+    RUN: Component("streamOrderRun", (LOOK, "run/run.css"), "run.bundle.js"),
 }
 """The views by their entry: the explorable of a Program, and a whole recorded run."""
 
-_IMPORT = re.compile(r'^import \{ (?P<names>[^}]+) \} from "\./(?P<file>\w+\.js)";$', re.MULTILINE)
-_ALL = re.compile(r'^export \* from "\./(?P<file>\w+\.js)";$', re.MULTILINE)
+_FROM = r'from "(?P<path>\.{1,2}/[\w./]+\.js)";$'
+_IMPORT = re.compile(rf"^import \{{ (?P<names>[^}}]+) \}} {_FROM}", re.MULTILINE)
+_ALL = re.compile(rf"^export \* {_FROM}", re.MULTILINE)
 _NAMED = re.compile(r"^export (?=(?:async )?(?:function|const|let|class) (?P<name>\w+))", re.MULTILINE)
 _DEFAULT = re.compile(r"^export default ", re.MULTILINE)
 _COMMENT = re.compile(r"^[ \t]*(?:/\*(?:(?!\*/)[\s\S])*\*/[ \t]*|//.*)\n|^[ \t]+", re.MULTILINE)
@@ -46,7 +49,7 @@ _COMMENT = re.compile(r"^[ \t]*(?:/\*(?:(?!\*/)[\s\S])*\*/[ \t]*|//.*)\n|^[ \t]+
 
 @cache
 def source(name: str) -> str:
-    """The text of one file of this room, such as ``"timeline.css"``."""
+    """The text of one file of this room, named from its top, such as ``"shared/timeline.css"``."""
     return files("refimpl.view").joinpath(name).read_text(encoding="utf-8")
 
 
@@ -57,8 +60,8 @@ def modules(entry: str = ENTRY) -> tuple[str, ...]:
         ValueError: two modules import each other, or one imports what the other does not export.
 
     Example:
-        >>> modules("order.js")
-        ('ranges.js', 'order.js')
+        >>> modules("model/order.js")
+        ('model/ranges.js', 'model/order.js')
     """
     done: list[str] = []
 
@@ -69,7 +72,7 @@ def modules(entry: str = ENTRY) -> tuple[str, ...]:
         if name in done:
             return
         for match in [*_IMPORT.finditer(source(name)), *_ALL.finditer(source(name))]:
-            visit(match["file"], (*above, name))
+            visit(_file(name, match), (*above, name))
         _check_imports(name)
         done.append(name)
 
@@ -80,7 +83,7 @@ def modules(entry: str = ENTRY) -> tuple[str, ...]:
 def esm(entry: str = ENTRY) -> str:
     """One ES module with the entry's exports as they are: what anywidget takes as ``_esm``."""
     *parts, last = modules(entry)
-    return "\n".join([*(_scoped(name) for name in parts), _linked(source(last))])
+    return "\n".join([*(_scoped(name) for name in parts), _linked(last)])
 
 
 def css(entry: str = ENTRY) -> str:
@@ -93,7 +96,7 @@ def classic(entry: str = ENTRY) -> str:
 
     Returns:
         Text that leaves ``mount(element, spec)``, ``render`` and ``css`` in ``window.streamOrderTimeline``, or in
-        ``window.streamOrderRun`` for the entry ``"run.js"``.
+        ``window.streamOrderRun`` for the entry ``RUN``.
     """
     parts = "".join(_scoped(name) for name in modules(entry))
     own, text = _variable(entry), _template(css(entry))
@@ -127,14 +130,13 @@ def _check_imports(name: str) -> None:
     """A name that is not exported would be undefined on the page, and nowhere else."""
     for match in _IMPORT.finditer(source(name)):
         for asked in match["names"].split(","):
-            if asked.strip() not in _exports(match["file"]):
-                why = f"{name} imports {asked.strip()} from {match['file']}, which has no line that exports it"
-                raise ValueError(why)
+            if asked.strip() not in _exports(file := _file(name, match)):
+                raise ValueError(f"{name} imports {asked.strip()} from {file}, which has no line that exports it")
 
 
 def _exports(name: str) -> list[str]:
     """The names that a module exports, those of the modules that it passes on included."""
-    passed = [found for match in _ALL.finditer(source(name)) for found in _exports(match["file"])]
+    passed = [found for match in _ALL.finditer(source(name)) for found in _exports(_file(name, match))]
     return [*(match["name"] for match in _NAMED.finditer(source(name))), *passed]
 
 
@@ -142,21 +144,28 @@ def _scoped(name: str) -> str:
     """A module as a function that returns its exports, so that private names of two files never meet."""
     text = source(name)
     exports = [match["name"] for match in _NAMED.finditer(text)]
-    exports += [f"...{_variable(match['file'])}" for match in _ALL.finditer(text)]
-    body = _NAMED.sub("", _ALL.sub("", _linked(text)))
+    exports += [f"...{_variable(_file(name, match))}" for match in _ALL.finditer(text)]
+    body = _NAMED.sub("", _ALL.sub("", _linked(name)))
     if _DEFAULT.search(body):
         body = _DEFAULT.sub("const standard = ", body)
         exports.append("default: standard")
     return f"const {_variable(name)} = (() => {{\n{body}\nreturn {{ {', '.join(exports)} }};\n}})();\n"
 
 
-def _linked(text: str) -> str:
-    """Imports turned into look-ups in the functions' results; comments and indents left out."""
-    return _IMPORT.sub(lambda m: f"const {{ {m['names']} }} = {_variable(m['file'])};", _COMMENT.sub("", text))
+def _linked(name: str) -> str:
+    """A module's imports turned into look-ups in the functions' results; comments and indents left out."""
+    text = _COMMENT.sub("", source(name))
+    return _IMPORT.sub(lambda m: f"const {{ {m['names']} }} = {_variable(_file(name, m))};", text)
+
+
+def _file(name: str, match: re.Match[str]) -> str:
+    """The module that an import in ``name`` asks for, named from the top of this room."""
+    return posixpath.normpath(posixpath.join(posixpath.dirname(name), match["path"]))
 
 
 def _variable(name: str) -> str:
-    return f"from_{Path(name).stem}"
+    """A name of its own for each module: a dollar sign stands in no file's name."""
+    return f"from_{name.removesuffix('.js').replace('/', '$')}"
 
 
 def _template(text: str) -> str:

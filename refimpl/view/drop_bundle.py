@@ -9,7 +9,7 @@ from pathlib import Path
 
 from refimpl.view.bundle import RUN, css, esm, source
 
-ENTRY = "drop.js"
+ENTRY = "drop/drop.js"
 SCRIPT, EXAMPLES = "drop.bundle.js", "trace-examples.js"
 _EXPORTED = re.compile(
     r"^export (?:\{ (?P<names>[^}]+) \};$|(?=(?:async )?(?:function|const|let|class) (?P<name>\w+)))", re.M
@@ -25,7 +25,7 @@ def drop_script() -> str:
     text = esm(ENTRY)
     names = [name.strip() for m in _EXPORTED.finditer(text) for name in (m["names"] or m["name"]).split(",")]
     body = _EXPORTED.sub("", text)
-    style = json.dumps(f"{css(RUN)}\n{source('drop.css')}")
+    style = json.dumps(f"{css(RUN)}\n{source('drop/drop.css')}")
     return _SCRIPT.replace("BODY", body).replace("NAMES", ", ".join(names)).replace("STYLE", style)
 
 

@@ -6,7 +6,7 @@ from html import escape
 from math import floor, log10
 
 from refimpl.program import Span, SpanKind, Trace
-from refimpl.view.plot_layout import colour_of, lane_name
+from refimpl.view.plot.layout import colour_of, lane_name
 
 WIDTH, LEFT, TOP, LANE, PITCH = 880, 104, 6, 20, 30
 _INK = "var(--pst-color-text-base,currentColor)"

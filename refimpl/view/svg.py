@@ -13,7 +13,7 @@ from textwrap import wrap
 from refimpl.order import Race, Report, Touch, check
 from refimpl.program import Program, ProgramError, Span, SpanKind, Trace, Verdict
 from refimpl.timeline import drawn_edges, schedule, stem
-from refimpl.view.plot_layout import HAZARD, HAZARD_TEXT, INK, colour_of, lane_name, text_on
+from refimpl.view.plot.layout import HAZARD, HAZARD_TEXT, INK, colour_of, lane_name, text_on
 from refimpl.view.predict import about_times, unspoiled
 from refimpl.view.spec import Shown, first_program, spec_of
 

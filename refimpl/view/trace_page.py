@@ -10,7 +10,7 @@ from typing import Any
 from refimpl.program import Trace
 from refimpl.view.bundle import RUN, classic, inert
 from refimpl.view.html import HEAD
-from refimpl.view.plot_words import alt_text
+from refimpl.view.plot.words import alt_text
 from refimpl.view.run_frame import run_frame
 
 PLAIN_BYTES = 64_000

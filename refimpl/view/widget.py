@@ -6,7 +6,7 @@ import anywidget
 import traitlets
 
 from refimpl.order import check
-from refimpl.view.bundle import esm, source
+from refimpl.view.bundle import css, esm
 from refimpl.view.predict import Predict
 from refimpl.view.spec import Shown, first_program, spec_of
 from refimpl.view.svg import first_frame, in_words
@@ -37,7 +37,7 @@ class Timeline(anywidget.AnyWidget):
     """
 
     _esm = esm()
-    _css = source("timeline.css")
+    _css = css()
     spec = traitlets.Dict().tag(sync=True)
 
     def __init__(

@@ -1,6 +1,6 @@
 // Reads programs as JSON from standard input and writes, for each, what the timeline component's model makes of it.
 import { readFileSync } from "node:fs";
-import { compile, schedule } from "../../refimpl/view/model.js";
+import { compile, schedule } from "../../refimpl/view/model/model.js";
 
 function solve(program) {
 	try {

@@ -1,6 +1,6 @@
 // How long the component's model takes on loops of the engine's kind. `node tests/view/bench_model.mjs [--json] [--repeats 15] [--sizes 100,1000,10000]`.
 import { parseArgs } from "node:util";
-import * as M from "../../refimpl/view/model.js";
+import * as M from "../../refimpl/view/model/model.js";
 
 const whole = (buf, off = 0, len = 64) => ({ buf, off, len });
 

@@ -1,10 +1,10 @@
 import test from "node:test";
 import assert from "node:assert/strict";
 import fs from "node:fs";
-import * as M from "../../refimpl/view/model.js";
-import { complete, question, solve, structure } from "../../refimpl/view/solve.js";
-import { units } from "../../refimpl/view/dom.js";
-import { inWords, narrate, opWords, orderAnswer } from "../../refimpl/view/words.js";
+import * as M from "../../refimpl/view/model/model.js";
+import { complete, question, solve, structure } from "../../refimpl/view/explorable/solve.js";
+import { units } from "../../refimpl/view/shared/dom.js";
+import { inWords, narrate, opWords, orderAnswer } from "../../refimpl/view/explorable/words.js";
 
 const { cases } = JSON.parse(fs.readFileSync(new URL("../cases/stream-programs.json", import.meta.url), "utf8"));
 

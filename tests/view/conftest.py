@@ -14,7 +14,7 @@ import pytest
 from playwright.sync_api import Browser
 
 from refimpl.view import first_frame, page
-from refimpl.view.bundle import esm, inert, source, write_static
+from refimpl.view.bundle import css, esm, inert, write_static
 from tests.book.conftest import Watched, watch
 
 HERE = Path(__file__).parent
@@ -145,5 +145,5 @@ def _anywidget(spec: dict[str, Any]) -> str:
     data = _script('application/json" id="spec', spec)
     return _document(
         f'<h1>Lab</h1><div id="slot"></div>{code}{data}<script type="module">{run}</script>',
-        f"<style>{source('timeline.css')}</style>",
+        f"<style>{css()}</style>",
     )

@@ -1,7 +1,7 @@
 // What the page says of a report: rows as data, apart from how they look.
 import assert from "node:assert/strict";
 import test from "node:test";
-import { breakable, changes, inShort, sections, timeWords } from "../../refimpl/view/drop_words.js";
+import { breakable, changes, inShort, sections, timeWords } from "../../refimpl/view/drop/words.js";
 
 const REPORT = {
 	source: "mine.json", device: "NVIDIA H200", us: 1000, spans: 9,

@@ -1,10 +1,10 @@
 import test from "node:test";
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
-import { applyEdits, editsIn, editsText, fenceFamilies, fitting, isFence, withEdit } from "../../refimpl/view/edit.js";
-import { complete, edited, missingFence, sameRaces, solve, structure } from "../../refimpl/view/solve.js";
-import { isWork, verdict } from "../../refimpl/view/model.js";
-import { fenceOf, issuedWhere } from "../../refimpl/view/fence_panel.js";
+import { applyEdits, editsIn, editsText, fenceFamilies, fitting, isFence, withEdit } from "../../refimpl/view/explorable/edit.js";
+import { complete, edited, missingFence, sameRaces, solve, structure } from "../../refimpl/view/explorable/solve.js";
+import { isWork, verdict } from "../../refimpl/view/model/model.js";
+import { fenceOf, issuedWhere } from "../../refimpl/view/explorable/fence_panel.js";
 import { verifyDone } from "./example.mjs";
 
 const spec = complete(verifyDone()), program = (id) => spec.variants.find((v) => v.id === id).program;

@@ -1,9 +1,9 @@
 import test from "node:test";
 import assert from "node:assert/strict";
-import * as M from "../../refimpl/view/model.js";
-import { arrowPath, fitLabel, layout, tickStep, units } from "../../refimpl/view/dom.js";
-import { bounds, complete, question, readable, solve, structure } from "../../refimpl/view/solve.js";
-import { forcedAnswer, narrate, nothingToForce, orderAnswer } from "../../refimpl/view/words.js";
+import * as M from "../../refimpl/view/model/model.js";
+import { arrowPath, fitLabel, layout, tickStep, units } from "../../refimpl/view/shared/dom.js";
+import { bounds, complete, question, readable, solve, structure } from "../../refimpl/view/explorable/solve.js";
+import { forcedAnswer, narrate, nothingToForce, orderAnswer } from "../../refimpl/view/explorable/words.js";
 import { verifyDone } from "./example.mjs";
 
 const spec = complete(verifyDone()), s = Object.fromEntries(spec.variants.map((v) => [v.id, structure(v.program, spec.hero)]));

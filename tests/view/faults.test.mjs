@@ -1,7 +1,7 @@
 // Faults that comparing the model with refimpl brought up, one test each.
 import test from "node:test";
 import assert from "node:assert/strict";
-import * as M from "../../refimpl/view/model.js";
+import * as M from "../../refimpl/view/model/model.js";
 
 const whole = (buf) => ({ buf, off: 0, len: 64 });
 const run = (stream, name, reads = [], writes = [], us = 100) => ({ op: "launch", stream, name, reads: reads.map((r) => (r.buf ? r : whole(r))), writes: writes.map((r) => (r.buf ? r : whole(r))), us });

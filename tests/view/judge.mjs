@@ -1,6 +1,6 @@
 // Reads a JSON list of {program, seed} from standard input; prints for each what the component's model says, in the words of expected.py.
 import fs from "node:fs";
-import * as M from "../../refimpl/view/model.js";
+import * as M from "../../refimpl/view/model/model.js";
 
 /** The names by which both sides know the ops of a compiled program: op of the program and part of it. What only one side has gets none. */
 function labels(c) {

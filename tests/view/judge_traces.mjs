@@ -2,7 +2,7 @@
 import { openAsBlob } from "node:fs";
 import fs from "node:fs";
 import path from "node:path";
-import { readTrace } from "../../refimpl/view/read_trace.js";
+import { readTrace } from "../../refimpl/view/trace/read_trace.js";
 
 const said = [];
 for (const file of JSON.parse(fs.readFileSync(0, "utf8"))) {

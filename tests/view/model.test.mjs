@@ -1,6 +1,6 @@
 import test from "node:test";
 import assert from "node:assert/strict";
-import * as M from "../../refimpl/view/model.js";
+import * as M from "../../refimpl/view/model/model.js";
 
 const whole = (buf, bytes = 64) => ({ buf, off: 0, len: bytes });
 const part = (buf, off, len, more = {}) => ({ buf, off, len, ...more });

@@ -1,9 +1,9 @@
 import test from "node:test";
 import assert from "node:assert/strict";
-import { holds, questionOf, veil } from "../../refimpl/view/predict.js";
-import { complete, edited, solve, structure } from "../../refimpl/view/solve.js";
-import { facts, inWords, laneState, listing } from "../../refimpl/view/words.js";
-import { units } from "../../refimpl/view/dom.js";
+import { holds, questionOf, veil } from "../../refimpl/view/explorable/predict.js";
+import { complete, edited, solve, structure } from "../../refimpl/view/explorable/solve.js";
+import { facts, inWords, laneState, listing } from "../../refimpl/view/explorable/words.js";
+import { units } from "../../refimpl/view/shared/dom.js";
 import { verifyDone } from "./example.mjs";
 
 const U = units(1e4), made = (more, us = {}) => {

@@ -2,8 +2,8 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import zlib from "node:zlib";
-import { TraceError, TraceStream } from "../../refimpl/view/json_stream.js";
-import { readTrace } from "../../refimpl/view/read_trace.js";
+import { TraceError, TraceStream } from "../../refimpl/view/trace/json_stream.js";
+import { readTrace } from "../../refimpl/view/trace/read_trace.js";
 
 const slice = (cat, name, ts, dur, args = {}, place = { pid: 400, tid: 400 }) => ({ ph: "X", cat, name, ...place, ts, dur, args });
 const kernel = (name, ts, dur, stream, correlation) => slice("kernel", name, ts, dur, { stream, correlation, device: 0 }, { pid: 0, tid: stream });

@@ -1,6 +1,6 @@
 import test from "node:test";
 import assert from "node:assert/strict";
-import * as M from "../../refimpl/view/model.js";
+import * as M from "../../refimpl/view/model/model.js";
 
 // ── random programs ──
 const random = (seed) => () => ((seed = (seed * 1664525 + 1013904223) >>> 0) / 2 ** 32);

@@ -1,8 +1,8 @@
 /** Steps laid over one another: which they are, the typical one, how they spread, and what two runs differ by. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { blocking, blockedIn, figures, folded, overlaid, quantile, stepOps, stepStarts, wander } from "../../refimpl/view/run_fold.js";
-import { comparison } from "../../refimpl/view/run_panel.js";
+import { blocking, blockedIn, figures, folded, overlaid, quantile, stepOps, stepStarts, wander } from "../../refimpl/view/run/fold.js";
+import { comparison } from "../../refimpl/view/run/panel.js";
 import { runOf, span } from "./runs.mjs";
 
 /** Steps of the given lengths: the host builds for 10 µs and is blocked until the step's end; forward works from 12 µs to the end. */

@@ -1,8 +1,8 @@
 /** What a window of a recorded run shows, as data: rectangles, rows, what lies under a time. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { covered, familyOf, indexed, launchLane, unionOf } from "../../refimpl/view/run_index.js";
-import { clock, duration, launchAt, lanesOf, rowsOf, spanAt, visible } from "../../refimpl/view/run_layout.js";
+import { covered, familyOf, indexed, launchLane, unionOf } from "../../refimpl/view/run/index.js";
+import { clock, duration, launchAt, lanesOf, rowsOf, spanAt, visible } from "../../refimpl/view/run/layout.js";
 import { columnsOf, randomRun, runOf, span } from "./runs.mjs";
 
 const LOOP = [
@@ -138,7 +138,7 @@ test("the times of an axis are told apart at every zoom", () => {
 	assert.equal(clock(1e6, 3e7).text(3e6), "3 s");
 });
 test("in the strip of two folded runs a press chooses a step of the run whose bars are under it", async () => {
-	const { overviewRows, stepAt } = await import("../../refimpl/view/run_overview.js");
+	const { overviewRows, stepAt } = await import("../../refimpl/view/run/overview.js");
 	const runs = [runOf(LOOP), runOf(LOOP)], L = rowsOf(runs, 1000, launchLane), folds = [[0, 50, 100], [0, 20, 40, 60, 80, 100]].map((starts) => ({ starts, lengths: starts.slice(1).map((t, k) => t - starts[k]) }));
 	const v = { L, runs, folds, hits: [null, null], lo: 0, hi: 100, origin: [0, 0] }, { steps } = overviewRows(L, true, false), middle = L.left + L.width * 0.55;
 	assert.equal(stepAt(v, middle, steps + 2), 1, "55 µs lies in the second of two steps");

@@ -1,9 +1,9 @@
 /** Search, the way from span to span, and what of a view stands in the address. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { addressOf, fromAddress } from "../../refimpl/view/run_address.js";
-import { coloursOf } from "../../refimpl/view/run_canvas.js";
-import { found, nearest, sameLane, sameName, tracksAmong, turn } from "../../refimpl/view/run_search.js";
+import { addressOf, fromAddress } from "../../refimpl/view/run/address.js";
+import { coloursOf } from "../../refimpl/view/run/canvas.js";
+import { found, nearest, sameLane, sameName, tracksAmong, turn } from "../../refimpl/view/run/search.js";
 import { runOf, span } from "./runs.mjs";
 
 const RUN = () => runOf([
@@ -50,7 +50,7 @@ test("threads have the host's colour; streams of several GPUs that of their name
 
 /** A view without a screen: what RunView does with colours left out. */
 async function view(run) {
-	const { RunView } = await import("../../refimpl/view/run_view.js");
+	const { RunView } = await import("../../refimpl/view/run/view.js");
 	globalThis.getComputedStyle = () => ({ color: "" });
 	globalThis.document = { createElement: () => ({ style: {}, remove() {} }) };
 	return new RunView(/** @type {any} */ ({ appendChild: (x) => x }), [run], [""]);

@@ -1,10 +1,10 @@
 /** Why a stream is idle, why work waits after its launch, and the order of two spans. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { indexed } from "../../refimpl/view/run_index.js";
-import { pathBetween } from "../../refimpl/view/run_path.js";
-import { gapAt, gapBefore, nextIdle, whyIdle, whyWaits } from "../../refimpl/view/run_why.js";
-import { between, facts, summary, whyWords } from "../../refimpl/view/run_words.js";
+import { indexed } from "../../refimpl/view/run/index.js";
+import { pathBetween } from "../../refimpl/view/run/path.js";
+import { gapAt, gapBefore, nextIdle, whyIdle, whyWaits } from "../../refimpl/view/run/why.js";
+import { between, facts, summary, whyWords } from "../../refimpl/view/run/words.js";
 import { columnsOf, randomRun, runOf, span } from "./runs.mjs";
 
 const lane = (run, name) => run.lanes.indexOf(name), find = (run, name) => run.name.indexOf(run.names.indexOf(name));

@@ -1,5 +1,5 @@
 /** Small runs for tests: columns as refimpl/timeline/writing/columns.py writes them, from rows that a reader can check. */
-import { indexed } from "../../refimpl/view/run_index.js";
+import { indexed } from "../../refimpl/view/run/index.js";
 
 export const KINDS = { run: 0, wait: 1, record: 2, blocked: 3, host: 4 };
 

@@ -10,9 +10,9 @@ from playwright.sync_api import Browser, Page
 from refimpl.program import Buffer, Launch, Program, Range, Stream
 from refimpl.program import ops as o
 from refimpl.timeline import schedule
-from refimpl.view.bundle import source
+from refimpl.view.bundle import css as style_sheet
 from refimpl.view.plot import compare, plot
-from refimpl.view.plot_layout import COLOURS, HAZARD, OTHERS
+from refimpl.view.plot.layout import COLOURS, HAZARD, OTHERS
 from refimpl.view.svg import first_frame
 
 X = Range("x", 0, 64)
@@ -64,7 +64,7 @@ def test_a_dotted_line_is_explained_where_there_is_one() -> None:
 
 
 def test_the_still_pictures_have_the_colours_of_the_live_one() -> None:
-    css = dict(re.findall(r"--tl-(\w+):(#[0-9A-Fa-f]{3,6})", source("timeline.css")))
+    css = dict(re.findall(r"--tl-(\w+):(#[0-9A-Fa-f]{3,6})", style_sheet()))
     shades = {**COLOURS, "hz": HAZARD, **{f"other{k}": shade for k, shade in enumerate(OTHERS, 1)}}
     for name, shade in shades.items():
         assert css[name].upper() in (shade.upper(), f"#{shade[1::2]}".upper()), name

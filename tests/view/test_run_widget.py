@@ -84,8 +84,8 @@ def test_a_page_with_both_views_stays_light() -> None:
 
 
 def test_the_two_views_are_parts_of_their_own() -> None:
-    assert "run.js" not in modules(ENTRY)
-    assert "model.js" not in modules(RUN), "the run's view draws what was recorded and carries no model"
+    assert RUN not in modules(ENTRY)
+    assert "model/model.js" not in modules(RUN), "the run's view draws what was recorded and carries no model"
 
 
 def test_a_static_page_gets_both_scripts(tmp_path: Path) -> None:

@@ -180,8 +180,8 @@ def test_a_page_needs_no_other_file(tmp_path: Path) -> None:
 
 def test_modules_come_after_what_they_import_and_only_the_entry_keeps_its_exports() -> None:
     order = bundle.modules()
-    assert order[-1] == "timeline.js"
-    assert order.index("ranges.js") < order.index("order.js") < order.index("timeline.js")
+    assert order[-1] == bundle.ENTRY
+    assert order.index("model/ranges.js") < order.index("model/order.js") < order.index(bundle.ENTRY)
     assert re.findall(r"^export .*", bundle.esm(), re.MULTILINE)[-1] == "export default { render };"
     assert not re.search(r"^(import|export) ", bundle.classic(), re.MULTILINE)
 

@@ -1,8 +1,8 @@
 import test from "node:test";
 import assert from "node:assert/strict";
-import { hashWith, slug, stateIn } from "../../refimpl/view/url_state.js";
-import { stateOf, valuesOf } from "../../refimpl/view/sharing.js";
-import { complete } from "../../refimpl/view/solve.js";
+import { hashWith, slug, stateIn } from "../../refimpl/view/shared/url_state.js";
+import { stateOf, valuesOf } from "../../refimpl/view/explorable/sharing.js";
+import { complete } from "../../refimpl/view/explorable/solve.js";
 import { verifyDone } from "./example.mjs";
 
 const spec = complete(verifyDone());

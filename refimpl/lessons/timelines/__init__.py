@@ -14,8 +14,8 @@ Example:
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from refimpl.lessons.timelines.proofs import (
     Counterexample,
@@ -48,13 +48,20 @@ __all__ = [
 ]
 
 
-def show(names: Sequence[str], caption: str, load: Load | None = None, first: str | None = None) -> Timeline:
+def show(
+    names: Sequence[str],
+    caption: str,
+    load: Load | None = None,
+    first: str | None = None,
+    predict: bool | str | Mapping[str, Any] | None = None,
+) -> Timeline:
     """The timeline of some presets, alive.
 
     Args:
         names, load, first: as of :func:`engine_steps`.
         caption: the claim that the picture makes.
+        predict: what the reader is asked before the answer is shown, as of :class:`~refimpl.view.Timeline`.
     """
     from refimpl.view import Timeline
 
-    return Timeline(engine_steps(names, load, first), caption=caption)
+    return Timeline(engine_steps(names, load, first), caption=caption, predict=predict)

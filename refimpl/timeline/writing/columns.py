@@ -33,7 +33,7 @@ def columns(
         step_op: name of the op whose starts mark the steps, without its number.
 
     Returns:
-        What ``refimpl/view/run.js`` draws.
+        What ``refimpl/view/run/run.js`` draws.
 
     Example:
         >>> from refimpl.program import Span, TraceSource

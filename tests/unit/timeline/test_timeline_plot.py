@@ -12,8 +12,8 @@ from refimpl.program.errors import printable
 from refimpl.timeline import schedule
 from refimpl.timeline.intervals import length, union
 from refimpl.view.plot import alt_text, compare, plot
-from refimpl.view.plot_dense import CROWD, Crowd, crowd, shares
-from refimpl.view.plot_layout import COLOURS, fit, labels, rows_of, slots, text_on, wordings
+from refimpl.view.plot.dense import CROWD, Crowd, crowd, shares
+from refimpl.view.plot.layout import COLOURS, fit, labels, rows_of, slots, text_on, wordings
 from tests.unit.timeline.loops import of, overlapped, program
 from tests.view.long_run import long_run
 
@@ -101,7 +101,7 @@ def test_alternative_text_tells_what_holds_the_host() -> None:
 
 
 def test_missing_matplotlib_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delitem(sys.modules, "refimpl.view.plot_panel", raising=False)
+    monkeypatch.delitem(sys.modules, "refimpl.view.plot.panel", raising=False)
     monkeypatch.setitem(sys.modules, "matplotlib.axes", None)
     with pytest.raises(UserError, match="needs matplotlib"):
         plot(schedule(RACY))
