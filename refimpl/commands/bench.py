@@ -69,7 +69,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Measure and print; 1 if a part of it failed."""
+    """Measure and print; 1 if a part of it failed, or nothing was measured."""
     from refimpl.lessons import results
 
     _refuse_foreign(args)

@@ -1,9 +1,8 @@
 """What can be pictured, found in a file by its content: programs, explorables, recorded runs, profiler traces."""
 
-import gzip
-import io
 import json
 import re
+import stat
 import sys
 import zlib
 from collections.abc import Mapping
@@ -20,7 +19,6 @@ from refimpl.program import (
     program_from_json,
 )
 from refimpl.program.codec import parse_programs
-from refimpl.program.ops import LONGEST_US
 from refimpl.timeline.ordering import SpanEdge
 
 _HEAD = 1 << 20
@@ -64,20 +62,30 @@ def read(file: str, case: str | None, merge_launches: bool = False) -> Pictured:
         UserError: it cannot be read, or is nothing that can be drawn, or there is no such case.
     """
     name = named(file)
-    raw = _bytes(file) if file == STDIN else _bytes(file, _HEAD)
+    once = read_once(file)
+    raw = _bytes(file, -1 if once else _HEAD)
     kind = _kind(raw, name)
     if case is not None and kind in ("run", "profile"):
         raise UserError(f"{name} is one recorded run: it has no cases, so leave out --case")
     if kind == "profile":
-        return _profile(file, raw, merge_launches)
-    text = _text(raw if file == STDIN else _bytes(file), name)
+        return _profile(file, raw if once else None, merge_launches)
+    text = _text(raw if once else _bytes(file), name)
     if kind in ("program", "programs"):
         return _program(parse_programs(text, name), name, case)
     return (_explorable if kind == "explorable" else _run)(_json(text, name), name, case)
 
 
+def read_once(file: str) -> bool:
+    """Whether a file is gone when it is read, as standard input and pipes are."""
+    try:
+        mode = Path(file).stat().st_mode
+    except (OSError, ValueError):
+        return file == STDIN
+    return file == STDIN or not (stat.S_ISREG(mode) or stat.S_ISDIR(mode))
+
+
 def _bytes(file: str, most: int = -1) -> bytes:
-    """What a file holds, or so many bytes of it; of standard input everything, since it is read once."""
+    """What a file holds, or so many bytes of it."""
     if file == STDIN:
         if sys.stdin is None:
             raise UserError("standard input is closed: name a file, or send one in")
@@ -124,10 +132,14 @@ def _head(raw: bytes, name: str) -> bytes:
 def _text(raw: bytes, name: str) -> bytes:
     if raw[:2] != b"\x1f\x8b":
         return raw
+    from refimpl.timeline.reading.chrome_text import unpacked
+
     try:
-        return gzip.GzipFile(fileobj=io.BytesIO(raw)).read()
-    except (EOFError, OSError, zlib.error):
+        return unpacked(raw, name)
+    except EOFError:
         raise UserError(f"{name} is cut off: its gzip stream does not end") from None
+    except zlib.error as error:
+        raise UserError(f"{name} is damaged: its gzip stream cannot be read ({error})") from None
 
 
 def _json(text: bytes, name: str) -> Any:
@@ -137,19 +149,17 @@ def _json(text: bytes, name: str) -> Any:
         raise UserError(f"{name} is cut off or not JSON: {error}") from None
 
 
-def _profile(file: str, raw: bytes, merge_launches: bool) -> Pictured:
+def _profile(file: str, raw: bytes | None, merge_launches: bool) -> Pictured:
+    """A profiler's trace, from its bytes or, where they can be read again, an event at a time from its file."""
     from refimpl.timeline import from_profiler
 
     name = named(file)
-    if file == STDIN:
-        data = _json(_text(raw, name), name)
-        stem, source = "trace", {"traceEvents": data} if isinstance(data, list) else data
-    else:
-        stem, source = Path(file).name.removesuffix(".gz").removesuffix(".json").removesuffix(".pt.trace"), file
-    trace = from_profiler(source, merge_launches=merge_launches)
-    if trace.end_us > LONGEST_US:
-        raise UserError(f"{name} goes on for {trace.end_us:g} µs, which is no time of a run")
-    return Pictured("profile", stem, trace=trace)
+    if raw is None:
+        stem = Path(file).name.removesuffix(".gz").removesuffix(".json").removesuffix(".pt.trace")
+        return Pictured("profile", stem, trace=from_profiler(file, merge_launches=merge_launches))
+    data = _json(_text(raw, name), name)
+    source = {"traceEvents": data} if isinstance(data, list) else data
+    return Pictured("profile", "trace", trace=from_profiler(source, merge_launches=merge_launches))
 
 
 def _program(programs: tuple[Program, ...], name: str, case: str | None) -> Pictured:

@@ -90,8 +90,10 @@ def _out(args: argparse.Namespace) -> Path:
 
 
 def _beside(file: str) -> Path:
-    if file == STDIN:
-        raise UserError("standard input has no name to go by: say with -o what to write")
+    from refimpl.commands.pictured import read_once
+
+    if read_once(file):
+        raise UserError(f"{named(file)} has no name to go by: say with -o what to write")
     path = Path(file)
     name = path.name.removesuffix(".gz")
     return path.with_name((name.removesuffix(".json") or name or "timeline") + PAGE)

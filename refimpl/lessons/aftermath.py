@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from refimpl.fences import preset
+from refimpl.lessons.markdown import table
 from refimpl.lessons.stated import with_private_reader
 from refimpl.lessons.timelines.naming import base
 from refimpl.lessons.timelines.proofs import fences_by_name, races
@@ -148,9 +149,7 @@ def with_stated(recorded: Mapping[str, Program]) -> dict[str, Program]:
 
 def told(stories: Sequence[Story] = ALL) -> str:
     """The stories as a Markdown table: what was argued, what was not, and what became of it."""
-    head = ("pull request", "date", "argument", "left unsaid", "became")
-    lines = [head, ("---",) * len(head), *map(_cells, stories)]
-    return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
+    return table(("pull request", "date", "argument", "left unsaid", "became"), map(_cells, stories))
 
 
 def touching(program: Program, buffer: str) -> tuple[str, ...]:
@@ -191,12 +190,11 @@ def verdicts(programs: Mapping[str, Program], stories: Sequence[Story] = ALL) ->
         programs: by name, folded.
         stories: which.
     """
-    head = ("pull request", "buffer", "at first", "then", "mended")
-    lines = [head, ("---",) * len(head)]
+    rows = []
     for story in stories:
         counts = [f"`{name}`: {_count(number)}" for name, number in found(story, programs).items()]
-        lines.append((f"{story.pr}", f"`{story.buffer}`", *counts, *["–"] * (3 - len(counts))))
-    return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
+        rows.append((f"{story.pr}", f"`{story.buffer}`", *counts, *["–"] * (3 - len(counts))))
+    return table(("pull request", "buffer", "at first", "then", "mended"), rows)
 
 
 def _cells(story: Story) -> tuple[str, ...]:

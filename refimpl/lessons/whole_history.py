@@ -159,9 +159,11 @@ def corrections() -> str:
 
 
 def described(one: Preset) -> str:
-    """A preset with its draft, and a link to its pull request, as Markdown."""
+    """A preset with its draft, its date, and a link to its pull request, as Markdown for a cell of a table."""
     link = f"`{one.name}`" if one.pr is None else f"[`{one.name}`]({PULL}/{one.pr})"
-    return f"{link}, {one.worker}"
+    # A narrow column is not to break the date.
+    date = one.date.replace("-", "\N{NON-BREAKING HYPHEN}")
+    return f"{link}, {one.worker}, {date}"
 
 
 def accepts(row: Row) -> str:

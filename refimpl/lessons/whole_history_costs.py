@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from refimpl.fences import Preset
-from refimpl.lessons import results
+from refimpl.lessons import markdown, results
 from refimpl.lessons.bench_engine.added import origins
 from refimpl.lessons.history_timing.cases import PARTS
 from refimpl.lessons.history_timing.rows import FenceRow
@@ -119,10 +119,8 @@ def _one(title: str, presets: Sequence[Preset], found: Mapping[str, Step], prove
     yield f"**{title}**"
     there = [one for one in presets if one.name in found]
     if there:
-        head = ("date", "preset", "held before", "held after", "step", "idle")
-        lines = [head, ("---", "---", *["---:"] * 4)]
-        lines += [(one.date, described(one), *found[one.name].cells) for one in there]
-        yield "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
+        rows = [(described(one), *found[one.name].cells) for one in there]
+        yield markdown.table(("preset", "held before", "held after", "step", "idle"), rows, words=1)
     missing = len(presets) - len(there)
     lacks = f"{missing} of {len(presets)} rows were not timed. " if missing and there else ""
     yield f"{lacks}{provenance}"

@@ -7,12 +7,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from refimpl.fences import Expect, Preset
+from refimpl.lessons.held_bars import held_bars
 from refimpl.lessons.timelines.steps import label_of
 from refimpl.lessons.whole_history import RACY, Row, found
 from refimpl.lessons.whole_history_costs import Step
 from refimpl.view.plot import Picture
 
-INK, LIGHT, AFTER = "#1c2127", "#eef1f4", "#c3cad2"
+INK = "#1c2127"
 LOOKS: Mapping[str, tuple[str, str, str]] = {
     Expect.RIGHT: ("o", "#009E73", "right"),
     Expect.RACY_MASKED: ("D", "#E69F00", "racy, hidden by something"),
@@ -72,23 +73,17 @@ def held_picture(presets: Sequence[Preset], steps: Mapping[str, Step], device: s
     Returns:
         None where no preset has a step.
     """
-    plt = _pyplot()
     there = [one for one in presets if one.name in steps]
     if not there:
         return None
-    figure, axes = plt.subplots(figsize=(7.2, 1.3 + ROW_INCHES * len(there)), layout="constrained")
-    at, mine = range(len(there)), [steps[one.name] for one in there]
-    before, after = [step.before_ms for step in mine], [step.after_ms for step in mine]
-    axes.barh(at, [step.step_ms for step in mine], 0.78, color=LIGHT, edgecolor=AFTER, label="a step")
-    axes.barh(at, before, 0.5, color="white", edgecolor=INK, hatch="////", label="host held before the launch")
-    axes.barh(at, after, 0.5, left=before, color=AFTER, edgecolor=INK, label="after it, for results")
-    axes.set_yticks(list(at), [f"{label_of(one)}, {one.worker}" for one in there], fontsize=8)
-    axes.invert_yaxis()
-    axes.set_xlabel("ms")
-    axes.spines[["top", "right"]].set_visible(False)
-    figure.legend(loc="outside lower center", ncols=3, frameon=False, fontsize=8)
-    figure.suptitle(f"Where the host stands still in a step: {device}", fontsize=10, x=0.01, ha="left")
-    plt.close(figure)
+    mine = [steps[one.name] for one in there]
+    figure = held_bars(
+        [f"{label_of(one)}, {one.worker}" for one in there],
+        [step.before_ms for step in mine],
+        [step.after_ms for step in mine],
+        [step.step_ms for step in mine],
+        f"Where the host stands still in a step: {device}",
+    )
     words = "; ".join(f"{one.name}: {step}" for one, step in zip(there, mine, strict=True))
     return Picture(figure, f"Milliseconds of a step on {device}, of which the host stands still. {words}.")
 

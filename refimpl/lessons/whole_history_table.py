@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
 from refimpl.fences import Expect, Preset
-from refimpl.lessons import results
+from refimpl.lessons import markdown, results
 from refimpl.lessons.history import legend
 from refimpl.lessons.history.hazards import few
 from refimpl.lessons.whole_history import (
@@ -33,7 +33,8 @@ FIGURES = {WRONG: "wrong_runs", FAULTS: "faults", DROPPED: "unmasked_wrong_runs"
 def table(presets: Sequence[Preset], folder: Path = results.FOLDER) -> str:
     """What is expected of each preset, and what the complete runs found: numbers of runs in columns of their own.
 
-    Below the table: rows that are not as expected, the races, what the columns mean, where the runs were made.
+    Below the table: rows that are not as expected, or accept less; the races; what the columns mean, where the runs
+    were made.
 
     Args:
         presets: in the order of the rows.
@@ -41,19 +42,17 @@ def table(presets: Sequence[Preset], folder: Path = results.FOLDER) -> str:
     """
     runs = {name: {one.name: row for one in presets if (row := saved(name, folder).get(one.name))} for name in WHERE}
     columns = [(name, what) for name, rows in runs.items() if rows for what in _columns(rows.values())]
-    lower = any(row["accepts_less_runs"] for rows in runs.values() for row in rows.values())
-    head = ["date", "preset", "expected", *(f"{WHERE[name]}, {what}" for name, what in columns)]
-    head += ["accepts", *["lower in"] * lower]
-    lines = [head, ["---"] * 3 + ["---:"] * (len(head) - 3)]
+    head = ["preset", "expected", *(f"{WHERE[name]}, {what}" for name, what in columns), "accepts"]
+    lines = []
+    either = {one.name: runs[SIM].get(one.name) or runs[GPU].get(one.name) for one in presets}
     for one in presets:
-        row = runs[SIM].get(one.name) or runs[GPU].get(one.name)
+        row = either[one.name]
         cells = [_count(runs[name].get(one.name), what, _asked(name, one, folder)) for name, what in columns]
-        acceptance = [NOT_MEASURED if row is None else accepts(row), *[_lower(row)] * lower]
-        lines.append([one.date, described(one), _expected(one), *cells, *acceptance])
-    body = "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
-    below = (_differing(runs), _races([(one, runs[SIM].get(one.name) or runs[GPU].get(one.name)) for one in presets]))
-    told = _legend(presets, any(what == FAULTS for _, what in columns), lower)
-    return "\n\n".join([body, *filter(None, below), told, *(provenance(name, folder) for name in WHERE)])
+        lines.append([described(one), _expected(one), *cells, NOT_MEASURED if row is None else accepts(row)])
+    measured = {name: row for name, row in either.items() if row is not None}
+    told = _legend(presets, any(what == FAULTS for _, what in columns))
+    below = (_differing(runs), _lower(measured), _races(measured), told, *(provenance(name, folder) for name in WHERE))
+    return "\n\n".join([markdown.table(head, lines, words=2), *filter(None, below)])
 
 
 def _columns(rows: Collection[Row]) -> list[str]:
@@ -83,10 +82,6 @@ def _count(row: Row | None, what: str, asked: int) -> str:
     return words if row["agrees"] else f"**{words}**"
 
 
-def _lower(row: Row | None) -> str:
-    return f"{row['accepts_less_runs']}" if row is not None and row["accepts_less_runs"] else ""
-
-
 def _differing(runs: dict[str, dict[str, Row]]) -> str:
     entries = [
         f"`{preset}` is {found(row)} on {WHERE[name]}"
@@ -97,18 +92,22 @@ def _differing(runs: dict[str, dict[str, Row]]) -> str:
     return f"Not as expected (bold): {', '.join(entries)}." if entries else ""
 
 
-def _races(rows: Sequence[tuple[Preset, Row | None]]) -> str:
+def _lower(rows: Mapping[str, Row]) -> str:
+    entries = [f"`{name}` in {row['accepts_less_runs']}" for name, row in rows.items() if row["accepts_less_runs"]]
+    told = "Of the first runs, some accept clearly less than the control does with the same requests"
+    return f"{told}: {', '.join(entries)}." if entries else ""
+
+
+def _races(rows: Mapping[str, Row]) -> str:
     """A list: the races, and whose they are."""
     of: dict[str, list[str]] = {}
-    for one, row in rows:
-        if row is not None:
-            of.setdefault(races(row), []).append(f"`{one.name}`")
+    for name, row in rows.items():
+        of.setdefault(races(row), []).append(f"`{name}`")
     entries = [f"- {what}: {', '.join(of[what])}" for what in sorted(of, key=few(()).__eq__)]
     return "\n".join(["What the checker finds in a recorded run:", "", *entries]) if entries else ""
 
 
-def _legend(presets: Sequence[Preset], faults: bool, lower: bool) -> str:
-    less = "Lower in: of the first runs, those that accept clearly less than the control with the same requests"
+def _legend(presets: Sequence[Preset], faults: bool) -> str:
     return legend.told(
         [
             "(?): our inference, no text of upstream says so",
@@ -116,6 +115,5 @@ def _legend(presets: Sequence[Preset], faults: bool, lower: bool) -> str:
             *legend.counts(presets, WRONG, DROPPED, faults),
             "A count is of as many runs as the lines below say, or as stand beside it",
             "Accepts: tokens that a decode step emits",
-            *[less] * lower,
         ]
     )

@@ -1,6 +1,6 @@
 """``schedule``: when each op of a program would run, by list scheduling in the order in which the host issued it.
 
-The rules are those of the timeline component, and stand in full at the top of ``refimpl/view/model/model.js``. In short:
+The rules are those of the timeline component; ``refimpl/view/model/model.js`` begins with all of them. In short:
 
 - The host takes ``us`` for its own reads, writes and work, and one call's cost for every op that it issues.
 - A stream is first in, first out: an op starts when its call has returned and what the stream held has ended.

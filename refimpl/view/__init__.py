@@ -1,4 +1,15 @@
-"""Pictures of a Program and of its Trace: the timeline that answers back, one-file pages, plots for print."""
+"""Pictures of a Program and of its Trace: the timeline that answers back, one-file pages, plots for print.
+
+Python stands at the top, pictures for print in ``plot``. The JavaScript has folders, one an idea, and each imports only
+from those behind its arrow::
+
+    shared     ->                     what more than one view needs
+    model      ->                     what a program means, and when it runs
+    explorable -> shared model        the timeline of a Program
+    run        -> shared              a whole recorded run
+    trace      ->                     a profiler's file read in the browser, and its accounts
+    drop       -> shared trace run    the page that such a file is dropped on
+"""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any

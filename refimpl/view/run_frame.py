@@ -37,7 +37,8 @@ def run_frame(trace: Trace, title: str, words: str) -> str:
         >>> run_frame(trace, "tiny", "One lane.").count("<rect")
         2
     """
-    lanes = [lane for lane in trace.lanes if any(span.lane == lane for span in trace.spans)]
+    used = {span.lane for span in trace.spans}
+    lanes = [lane for lane in trace.lanes if lane in used]
     end = trace.end_us or 1.0
     key = f"r{sha256((title + words).encode(errors='backslashreplace')).hexdigest()[:8]}"
     parts = [part for row, lane in enumerate(lanes) for part in _lane(trace, lane, row, end, key)]

@@ -22,6 +22,7 @@ from refimpl.lessons.history.outcome import Outcome
 from refimpl.lessons.history.presets import Plan, run_presets
 from refimpl.lessons.history.timed import Cost
 from refimpl.lessons.lossless.setups import TINY_MODELS
+from refimpl.lessons.markdown import table
 from refimpl.program.errors import UserError
 
 RUNS = {"sim": 12, "cuda": 40}
@@ -65,11 +66,9 @@ def expected(names: Sequence[str]) -> str:
         names: of presets, in the order of the rows.
     """
     presets = [_preset(name) for name in names]
-    head = ("preset", "barrier", "event", "expected")
-    lines = [head, ("---",) * len(head), *map(_cells, presets)]
-    table = "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
+    rows = table(("preset", "barrier", "event", "expected"), map(_cells, presets))
     why = "\n".join(f"- `{one.name}` ({_whose(one)}): {_because(one)}." for one in presets)
-    return "\n\n".join([table, "Why it is expected:", why, *_masks(presets), *_corrections(presets)])
+    return "\n\n".join([rows, "Why it is expected:", why, *_masks(presets), *_corrections(presets)])
 
 
 def found(outcomes: Sequence[Outcome]) -> str:
@@ -109,13 +108,12 @@ def committed(names: Sequence[str], folder: Path = results.FOLDER) -> str:
             for what in ("wrong", *["faults"] * some, "with dropped")
         ),
     ]
-    lines = [heads, ["---", *["---:"] * (len(heads) - 1)]]
+    lines = []
     for name in shown:
         cells = (_counted(rows.get(name), some) for rows, some in zip(rows_of, faults, strict=True))
         lines.append([f"`{name}`", *(cell for row in cells for cell in row)])
-    table = "\n".join(f"| {' | '.join(line)} |" for line in lines)
     means = legend.counts([_preset(name) for name in shown], "wrong", "with dropped", any(faults))
-    return "\n\n".join([table, legend.told(means), *map(_made, campaigns)])
+    return "\n\n".join([table(heads, lines, words=1), legend.told(means), *map(_made, campaigns)])
 
 
 _HANDS: list[Hands] = []

@@ -9,6 +9,7 @@ from refimpl.lessons.bench_engine.added import origins
 from refimpl.lessons.history_timing.bars import PAIRS
 from refimpl.lessons.history_timing.cases import PARTS
 from refimpl.lessons.history_timing.rows import FenceRow, PairRow
+from refimpl.lessons.markdown import table
 
 RESULT = "bench_fences"
 COMMAND = f"python -m refimpl bench fences --save {RESULT}"
@@ -73,10 +74,9 @@ def complete(part: str, model: str | None = None, folder: Path = results.FOLDER)
     if not rows:
         return f"Not measured in this version: `{COMMAND}` writes the figures that belong here."
     columns = _columns(rows)
-    lines = [list(columns), ["---:" if head in FIGURES else "---" for head in columns]]
-    lines += [[of(row) for of in columns.values()] for row in rows]
-    table = "\n".join(f"| {' | '.join(line)} |" for line in lines)
-    return "\n\n".join([table, LEGEND, *_provenance(part, folder)])
+    cells = ([of(row) for of in columns.values()] for row in rows)
+    body = table(list(columns), cells, words=sum(head not in FIGURES for head in columns))
+    return "\n\n".join([body, LEGEND, *_provenance(part, folder)])
 
 
 def saved(part: str, model: str | None = None, folder: Path = results.FOLDER) -> list[FenceRow]:

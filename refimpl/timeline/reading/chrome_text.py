@@ -34,7 +34,7 @@ def file_items(path: Path, name: str) -> Iterator[Item]:
     text = _text(path, name)
     try:
         yield from _items(text, name)
-    except (json.JSONDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:  # a number of thousands of digits is a ValueError, too
         raise UserError(f"{name} is cut off or not JSON ({error}); export the trace again") from None
 
 
@@ -56,7 +56,7 @@ def _bytes(path: Path, name: str) -> bytes:
             file.seek(0)
             if size > LIMIT_BYTES:
                 raise _too_large(name)
-            return _unpacked(file.read(), name) if packed else file.read()
+            return unpacked(file.read(), name) if packed else file.read()
     except IsADirectoryError:
         raise UserError(f"{name} is a directory; name a trace file") from None
     except EOFError:
@@ -67,8 +67,14 @@ def _bytes(path: Path, name: str) -> bytes:
         raise UserError(f"{name} cannot be read: {error.strerror or error}") from None
 
 
-def _unpacked(packed: bytes, name: str) -> bytes:
-    """Every member of a gzip file, as long as all of them stay under the limit."""
+def unpacked(packed: bytes, name: str) -> bytes:
+    """Every member of a gzip file, as long as all of them stay under the limit.
+
+    Raises:
+        EOFError: it is cut off.
+        zlib.error: it is damaged.
+        UserError: it is too large.
+    """
     out, size = [], 0
     while packed:
         stream, rest = zlib.decompressobj(wbits=31), packed

@@ -17,20 +17,19 @@ T = TypeVar("T")
 def from_columns(data: Any, name: str = "the columns") -> tuple[Trace, tuple[SpanEdge, ...]]:
     """The trace that ``columns`` made the values from, sorted by start, and the ordering edges between its spans.
 
-        Args:
-            data: parsed JSON.
-            name: what messages call it.
+    Args:
+        data: parsed JSON.
+        name: what messages call it.
 
-        Raises:
-            UserError: it is no such table.
+    Raises:
+        UserError: it is no such table.
 
-        Example:
-            >>> from refimpl.program import SpanKind
-            >>> from refimpl.program.ops import LONGEST_US
-    from refimpl.timeline.writing.columns import columns
-            >>> trace = Trace(("host",), (Span("host", "build", SpanKind.HOST, 0, 5),), TraceSource.SCHEDULED)
-            >>> from_columns(columns(trace)) == (trace, ())
-            True
+    Example:
+        >>> from refimpl.program import SpanKind
+        >>> from refimpl.timeline import columns
+        >>> trace = Trace(("host",), (Span("host", "build", SpanKind.HOST, 0, 5),), TraceSource.SCHEDULED)
+        >>> from_columns(columns(trace)) == (trace, ())
+        True
     """
     try:
         return _trace(data), _edges(data["edges"], len(data["spans"]["lane"]))

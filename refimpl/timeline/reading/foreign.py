@@ -2,6 +2,7 @@
 
 from bisect import bisect_right
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from math import inf
 from typing import Any
 
 from refimpl.program import Span, SpanKind, Trace, TraceSource, UserError
@@ -24,7 +25,7 @@ def from_others(profile: Profile, name: str) -> Trace:
     """
     told = profile.fields.get("otherData")
     source = told.get("source") if isinstance(told, Mapping) else None
-    if isinstance(told, Mapping) and source in set(TraceSource):
+    if isinstance(told, Mapping) and isinstance(source, str) and source in set(TraceSource):
         return _own(profile, TraceSource(source), str(told.get("device", "")))
     spans = sorted(_foreign(profile), key=lambda s: (s.start_us, s.end_us))
     if not spans:
@@ -38,10 +39,11 @@ def from_others(profile: Profile, name: str) -> Trace:
 def _own(profile: Profile, source: TraceSource, device: str) -> Trace:
     """What ``to_chrome`` wrote, with the calls that its arrows lead from."""
     slices, calls = _Slices(profile.others, _KINDS), _Slices(profile.others, {_CALL})
-    begun = {arrow.get("id"): arrow for arrow in profile.arrows if arrow.get("ph") == "s"}
+    arrows = [arrow for arrow in profile.arrows if isinstance(arrow.get("id"), str | int | float)]
+    begun = {arrow["id"]: arrow for arrow in arrows if arrow.get("ph") == "s"}
     submits: dict[int, Event] = {}
-    for arrow in profile.arrows:
-        if arrow.get("ph") == "f" and arrow.get("cat") == _SUBMIT and arrow.get("id") in begun:
+    for arrow in arrows:
+        if arrow.get("ph") == "f" and arrow.get("cat") == _SUBMIT and arrow["id"] in begun:
             call, queued = calls.at(begun[arrow["id"]]), slices.at(arrow)
             if call is not None and queued is not None:
                 submits[id(queued)] = call
@@ -79,10 +81,16 @@ class _Slices:
     def at(self, arrow: Mapping[str, Any]) -> Event | None:
         """The slice in which an arrow begins or ends: of those that are open, the last to start."""
         events = self._threads.get((str(arrow.get("pid")), str(arrow.get("tid"))), [])
-        ts = arrow.get("ts")
-        moment = float(ts) if isinstance(ts, int | float) else 0.0
-        at = bisect_right(events, moment + _NS, key=lambda event: event.start)
+        at = bisect_right(events, _moment(arrow) + _NS, key=lambda event: event.start)
         return events[at - 1] if at else None
+
+
+def _moment(arrow: Mapping[str, Any]) -> float:
+    ts = arrow.get("ts")
+    try:
+        return float(ts) if isinstance(ts, int | float) else 0.0
+    except OverflowError:
+        return inf
 
 
 def _thread(event: Event, profile: Profile) -> str:

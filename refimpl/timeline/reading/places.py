@@ -90,11 +90,12 @@ class HostLanes:
 
     Args:
         events: the profiler's slices; without calls, annotations count, and without those operators.
-        names: what the trace calls its threads.
+        names: what the trace calls its threads; those of one name are told apart by their numbers.
     """
 
     def __init__(self, events: Sequence[Event], names: Mapping[Thread, str]) -> None:
         self._names = names
+        self._shared = Counter((process, name) for (process, _), name in names.items())
         self._main: Thread | None = None
         for categories in (CALLS, (NOTE,), (OPERATOR,)):
             counts = Counter(event.thread for event in events if event.category in categories)
@@ -106,7 +107,9 @@ class HostLanes:
         """The lane of a thread."""
         if thread == self._main:
             return HOST
-        lane = _THREAD + self._names.get(thread, thread[1]).removeprefix(_THREAD)
+        name = self._names.get(thread, thread[1])
+        number = f" ({thread[1]})" if self._shared[thread[0], name] > 1 else ""
+        lane = _THREAD + name.removeprefix(_THREAD) + number
         return lane if self._main is None or thread[0] == self._main[0] else f"{_PROCESS}{thread[0]} {lane}"
 
 

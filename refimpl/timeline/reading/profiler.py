@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from refimpl.program import Span, SpanKind, Trace, TraceSource, UserError
+from refimpl.program.ops import LONGEST_US
 from refimpl.timeline.crop import shifted
 from refimpl.timeline.reading.annotations import Annotations, own_name
 from refimpl.timeline.reading.calls import Calls, gpu_of
@@ -64,7 +65,8 @@ def from_profiler(
         A measured Trace that begins at its first span.
 
     Raises:
-        UserError: the file is missing, empty, cut off, too large, no chrome trace, or shows nothing that ran.
+        UserError: the file is missing, empty, cut off, too large, no chrome trace, shows nothing that ran, or
+            goes on for longer than any run.
 
     Example:
         >>> kernel = {"ph": "X", "cat": "kernel", "name": "gemm", "ts": 50.0, "dur": 9.0, "args": {"stream": 7}}
@@ -72,15 +74,20 @@ def from_profiler(
         >>> trace.lanes, trace.spans[0].start_us, trace.spans[0].end_us
         (('host', 'forward'), 0.0, 9.0)
     """
-    profile = read_profile(source)
+    profile, name = read_profile(source), source_name(source)
     if not profile.events and profile.others:
-        return from_others(profile, source_name(source))
+        return _of_a_run(from_others(profile, name), name)
     spans = _Import(profile, lanes or {}, merge_launches).spans()
     if not spans:
-        raise UserError(
-            f"{source_name(source)} shows neither GPU work nor annotations; profile with ProfilerActivity.CUDA"
-        )
-    return _trace(spans, profile.device)
+        raise UserError(f"{name} shows neither GPU work nor annotations; profile with ProfilerActivity.CUDA")
+    return _of_a_run(_trace(spans, profile.device), name)
+
+
+def _of_a_run(trace: Trace, name: str) -> Trace:
+    """The trace, unless its times are so far apart that no sum of them means anything."""
+    if not trace.end_us <= LONGEST_US:
+        raise UserError(f"{name} goes on for {trace.end_us:g} µs, which is no time of a run")
+    return trace
 
 
 @dataclass

@@ -106,10 +106,11 @@ class _Judge:
         self._work = Overlapping(s for s in host if s.kind is SpanKind.HOST)
         self._calls = Overlapping(Span(HOST, _OTHER, SpanKind.HOST, *launch.interval) for launch in issued)
         self._drains = Drains((s for s in host if s.kind is SpanKind.BLOCKED), work)
-        self._waits = {
-            lane: Overlapping(s for s in trace.spans if s.lane == lane and s.kind is SpanKind.WAIT)
-            for lane in trace.lanes
-        }
+        waits: dict[str, list[Span]] = {lane: [] for lane in trace.lanes}
+        for span in trace.spans:
+            if span.kind is SpanKind.WAIT:
+                waits[span.lane].append(span)
+        self._waits = {lane: Overlapping(spans) for lane, spans in waits.items()}
 
     def pieces(self, gap: Interval, then: Span | None) -> list[tuple[Interval, str]]:
         """The parts of a gap, each with its cause."""

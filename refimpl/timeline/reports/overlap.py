@@ -74,8 +74,9 @@ def _stretches(
             turns.setdefault(start, []).append(lane)
             turns.setdefault(end, []).append(lane)
     running: set[str] = set()
+    place = {lane: n for n, lane in enumerate(lanes)}
     found = []
     for at, to in pairwise(sorted(turns)):
         running.symmetric_difference_update(turns[at])
-        found.append(((at, to), [lane for lane in lanes if lane in running]))
+        found.append(((at, to), sorted(running, key=place.__getitem__)))
     return found

@@ -1,6 +1,6 @@
 /**
  * The page that readers drop a profiler's trace on: one file, or two to compare. Everything happens in the browser; nothing is sent anywhere.
- * Plain ES modules, no dependencies.
+ * This folder is that page: it has ../trace read the file and ../run draw it. Plain ES modules, no dependencies.
  */
 import { html } from "../shared/dom.js";
 import { examplesFrom, fileOf } from "./examples.js";

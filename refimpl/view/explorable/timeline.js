@@ -1,6 +1,7 @@
 /**
  * The timeline: an explorable, or a plain stream program, that answers back. All that is on screen follows from the JSON it is given and from what the
- * reader has changed; the model is in model.js, the picture in figure.js, the sentences in words.js. Plain ES modules, no dependencies.
+ * reader has changed. This folder holds what draws it, words it and puts it into the reader's hands: the picture in figure.js, the sentences in
+ * words.js; what a program means is in ../model. Plain ES modules, no dependencies.
  */
 import { clamp, esc, layout, units } from "../shared/dom.js";
 import { sortLanes } from "../model/lower.js";

@@ -1,5 +1,6 @@
 /**
- * The model of the timeline: what a stream program means, and when its ops would run. Pure functions of a program in schema 1.
+ * The model of the timeline: what a stream program means, and when its ops would run. Pure functions of a program in schema 1. This folder knows
+ * nothing of pages, pixels or sentences; refimpl.order and refimpl.timeline say the same in Python.
  *
  * THE SCHEDULE, a contract with refimpl.timeline (both compute the same times from the same program; times in microseconds):
  *  1. The host goes through the ops in issue order. Each op costs it CALL_US (6) once, also one that stands for several actions, such as

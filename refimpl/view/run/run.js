@@ -1,6 +1,7 @@
 /**
  * A whole recorded run: overview and zoom, search, steps laid over one another, why anything waits; two runs beside each other. What it is given are
- * columns (the JSON of a Trace, refimpl/timeline/writing/columns.py), or {before, after} of them. Plain ES modules, no dependencies.
+ * columns (the JSON of a Trace, refimpl/timeline/writing/columns.py), or {before, after} of them. This folder draws what was
+ * recorded and answers from it alone, with no model. Plain ES modules, no dependencies.
  */
 import { clamp, ease, esc, html, lerp } from "../shared/dom.js";
 import { drawFigure } from "./draw.js";

@@ -1,4 +1,7 @@
-/** Drawing without a library: elements, text that fits, arrows and lane rows. What can be is a pure function, so that it is tested without pixels. */
+/**
+ * Drawing without a library: elements, text that fits, arrows and lane rows. What can be is a pure function, so that it is tested without pixels.
+ * This folder holds what more than one view needs: this, state in the address, and the look (timeline.css).
+ */
 
 export const lerp = (a, b, t) => a + (b - a) * t;
 export const ease = (t) => (t < 0.5 ? 4 * t ** 3 : 1 - (2 - 2 * t) ** 3 / 2);

@@ -46,11 +46,13 @@ function prefixes(gpus) {
 	return new Map([...gpus].map(([gpu, work]) => [gpu, gpus.size < 2 ? "" : `GPU ${byNumber ? work.device : work.pid} `]));
 }
 
-/** Names of the lanes of host threads: "host" is the one that makes most of the calls; without calls annotations count, and without those operators. */
+/** Names of the lanes of host threads: "host" is the one that makes most of the calls; without calls annotations count, and without those operators. Threads of one name are told apart by their numbers. */
 export class HostLanes {
 	/** @param {any[]} events the profiler's slices @param {Map<string, string>} names what the trace calls its threads */
 	constructor(events, names) {
 		this.names = names;
+		this.shared = new Counter();
+		for (const [thread, name] of names) this.shared.add(nameIn(thread, name));
 		/** @type {any} */ this.main = null;
 		const kinds = [(category) => CALLS.has(category), (category) => category === NOTE, (category) => category === OPERATOR];
 		for (const of of kinds) {
@@ -63,10 +65,14 @@ export class HostLanes {
 	/** The lane of a slice's thread. @param {{thread: string, pid: string, tid: string}} slice */
 	of({ thread, pid, tid }) {
 		if (this.main && thread === this.main.thread) return HOST;
-		const lane = THREAD + withoutThread(this.names.get(thread) ?? tid);
+		const name = this.names.get(thread) ?? tid, several = this.shared.get(nameIn(thread, name)) > 1;
+		const lane = THREAD + withoutThread(name) + (several ? ` (${tid})` : "");
 		return !this.main || pid === this.main.pid ? lane : `${PROCESS}${pid} ${lane}`;
 	}
 }
+
+/** A name and the process that gives it to a thread. @param {string} thread @param {string} name */
+const nameIn = (thread, name) => `${thread.split("\n")[0]}\n${name}`;
 
 /** A thread's name without the word that a lane's has before it. @param {string} name */
 export const withoutThread = (name) => (name.startsWith(THREAD) ? name.slice(THREAD.length) : name);

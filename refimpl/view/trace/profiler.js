@@ -8,6 +8,8 @@ import { TraceError } from "./json_stream.js";
 import { HostLanes, StreamLanes, lanesInOrder } from "./places.js";
 
 const RUN = 0;
+/** µs. */
+const LONGEST = 1e15;
 
 /**
  * @typedef {{lane: string, name: string, kind: number, start: number, end: number, submit: number | null, ready: number | null, call: string | null}} RunSpan kind: 0 run, 1 wait, 2 record, 3 blocked, 4 host; times in µs
@@ -20,11 +22,18 @@ const RUN = 0;
  * @returns {Run}
  */
 export function importProfile(chrome, device, told, merge) {
-	if (!chrome.events.length && chrome.others.length) return fromOthers(chrome, told);
+	if (!chrome.events.length && chrome.others.length) return ofARun(fromOthers(chrome, told), chrome.name);
 	const spans = profileSpans(chrome, merge);
 	if (!spans.length) throw new TraceError(`${chrome.name} shows neither GPU work nor annotations; profile with ProfilerActivity.CUDA`);
 	spans.sort((a, b) => a.start - b.start || a.end - b.end);
-	return fromZero({ lanes: lanesInOrder(spans.map((span) => span.lane)), spans, source: "measured", device });
+	return ofARun(fromZero({ lanes: lanesInOrder(spans.map((span) => span.lane)), spans, source: "measured", device }), chrome.name);
+}
+
+/** The run, unless its times are so far apart that no sum of them means anything. @param {Run} run @param {string} name */
+function ofARun(run, name) {
+	const end = run.spans.reduce((last, span) => Math.max(last, span.end), 0);
+	if (!(end <= LONGEST)) throw new TraceError(`${name} goes on for ${end} µs, which is no time of a run`);
+	return run;
 }
 
 /** GPU work, then what the host did. */

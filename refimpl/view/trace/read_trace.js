@@ -1,4 +1,7 @@
-/** A profiler's file read to the end: the columns to draw, the report to print, and what a reader has to be told of the file. */
+/**
+ * A profiler's file read to the end: the columns to draw, the report to print, and what a reader has to be told of the file. This folder turns bytes
+ * into a recorded run and its accounts, with no page: refimpl/timeline/reading and reports in the browser.
+ */
 import { ChromeEvents, deviceWords } from "./chrome_events.js";
 import { TraceError, TraceStream } from "./json_stream.js";
 import { readPieces } from "./file.js";

@@ -1,33 +1,10 @@
 from dataclasses import replace
 
 from refimpl.lessons import measure_self_fence as measurement
-from refimpl.lessons.history_timing.rows import FenceRow
+from tests.unit.lessons.timed_rows import ROW
 
-BARRIER = FenceRow(
-    model="8b",
-    draft="dflash",
-    preset="29556",
-    needs_cpu_seq_lens=False,
-    again=False,
-    batch=16,
-    added_host_ms=0.0,
-    added_schedule_ms=0.0,
-    item=False,
-    step_ms=6.0,
-    step_p10_ms=5.9,
-    step_p90_ms=6.1,
-    before_us=4.0,
-    before_p10_us=3.0,
-    before_p90_us=5.0,
-    after_us=5200.0,
-    launch_ms=0.4,
-    host_ms=0.8,
-    forward_ms=6.0,
-    over_lower=1.0,
-    over_upper=0.9,
-    idle_share=0.01,
-    reference_us=30.0,
-    n=36,
+BARRIER = replace(
+    ROW, preset="29556", step_ms=6.0, before_us=4.0, after_us=5200.0, launch_ms=0.4, host_ms=0.8, forward_ms=6.0
 )
 OWN = replace(BARRIER, preset="before-29556", step_ms=6.8, before_us=5700.0, after_us=3.0)
 

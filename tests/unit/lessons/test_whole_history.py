@@ -83,13 +83,19 @@ def test_counts_stand_in_columns_and_a_row_that_was_given_up_says_of_how_many_ru
     given_up = row("25917-revert", runs=9, wrong_runs=9, faults=8, unmasked_wrong_runs=1, races=[WAR], accept_len=None)
     written(tmp_path, whole_history.GPU, given_up, row("29843", unmasked_wrong_runs=25, races=[WAR]), row("29556"))
     said = table([preset("25917-revert"), preset("29843"), preset("29556"), preset("35748")], tmp_path)
-    assert said.splitlines()[0] == (
-        "| date | preset | expected | GPU, wrong | GPU, faults | GPU, dropped too | accepts |"
-    )
+    assert said.splitlines()[0] == "| preset | expected | GPU, wrong | GPU, faults | GPU, dropped too | accepts |"
     assert "| racy-harmful | 9 of 9 | 8 of 9 | 1 of 9 | – |" in said
     assert "| racy-masked (?) | 0 | 0 | 25 | 1.90 |" in said
     assert "| right | – | – | – | – |" in said
     assert "- WAR on req_to_token: `25917-revert`, `29843`\n- none: `29556`\n" in said
+
+
+def test_rows_that_accept_less_than_their_control_are_named_below_the_table(tmp_path: Path) -> None:
+    written(tmp_path, whole_history.GPU, row("before-35748", races=[WAR], accepts_less_runs=4), row("35748"))
+    (told,) = [
+        line for line in table([preset("before-35748"), preset("35748")], tmp_path).splitlines() if "less" in line
+    ]
+    assert told.endswith("with the same requests: `before-35748` in 4.")
 
 
 def test_a_campaign_with_fewer_runs_of_racy_presets_is_not_one_that_gave_them_up(tmp_path: Path) -> None:
