@@ -36,6 +36,10 @@ def run(args: argparse.Namespace) -> int:
         raise UserError(str(error.args[0])) from error
     length = Length(args.batch, args.steps)
     out = args.out or Path(f"{found.name}.json.gz")
+    if not out.absolute().parent.is_dir():
+        raise UserError(f"-o {out}: there is no such folder")
+    if out.is_dir():
+        raise UserError(f"-o {out}: is a directory; name a file in it")
     path = profiled(found, args.models, length, out)
     size = path.stat().st_size
     said = {"preset": found.name, "models": args.models, **vars(length), "path": str(path), "bytes": size}

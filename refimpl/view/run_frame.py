@@ -6,6 +6,7 @@ from html import escape
 from math import floor, log10
 
 from refimpl.program import Span, SpanKind, Trace
+from refimpl.timeline.reading.places import is_host
 from refimpl.view.plot.layout import colour_of, lane_name
 
 WIDTH, LEFT, TOP, LANE, PITCH = 880, 104, 6, 20, 30
@@ -71,7 +72,7 @@ def shares(spans: Sequence[Span], end_us: float, columns: int) -> list[float]:
 
 
 def _lane(trace: Trace, lane: str, row: int, end: float, key: str) -> Iterator[str]:
-    y, colour = TOP + row * PITCH, colour_of("host" if lane.startswith("thread ") else lane, trace.lanes)
+    y, colour = TOP + row * PITCH, colour_of("host" if is_host(lane) else lane, trace.lanes)
     spans = [span for span in trace.spans if span.lane == lane]
     yield _rect(LEFT, y, WIDTH - LEFT, f'fill="{colour}" fill-opacity="0.1" rx="3"')
     name = lane_name(lane, LEFT - 6, lambda text: len(text) * 6.4)

@@ -4,10 +4,10 @@ import base64
 import gzip
 import json
 import re
-from importlib.resources import files
 from pathlib import Path
 
-from refimpl.view.drop_bundle import drop_script, examples_script
+from refimpl.view.bundle import COMPONENTS, modules, source
+from refimpl.view.drop_bundle import ENTRY, drop_script, examples_script
 
 
 def test_the_page_carries_less_than_300_kilobytes() -> None:
@@ -22,10 +22,8 @@ def test_the_worker_is_given_the_text_of_the_function_that_the_page_runs() -> No
 
 
 def test_every_export_of_a_view_names_one_thing_since_a_bundle_takes_the_first_alone() -> None:
-    for file in files("refimpl.view").iterdir():
-        if file.name.endswith(".js"):
-            text = file.read_text(encoding="utf-8")
-            assert not re.findall(r"^export (?:const|let) \w+ = [\w.\"]+, \w+ =.*", text, re.MULTILINE), file.name
+    for name in {name for entry in (*COMPONENTS, ENTRY) for name in modules(entry)}:
+        assert not re.findall(r"^export (?:const|let) \w+ = [\w.\"]+, \w+ =.*", source(name), re.MULTILINE), name
 
 
 def test_an_example_is_packed_once_and_keeps_its_name_and_words(tmp_path: Path) -> None:

@@ -218,7 +218,7 @@ def _event(item: Mapping[str, Any], texts: dict[str, str], places: dict[Thread, 
 
 def _told(args: Mapping[str, Any], key: str) -> int | None:
     value = args.get(key)
-    return value if isinstance(value, int) else None
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
 
 
 def _place(item: Mapping[str, Any]) -> Thread:

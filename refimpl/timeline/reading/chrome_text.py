@@ -96,7 +96,7 @@ def _too_large(name: str) -> UserError:
 
 
 def _items(text: str, name: str) -> Generator[Item, None, None]:
-    scan = json.JSONDecoder().raw_decode
+    scan = json.JSONDecoder(strict=False).raw_decode  # names of the profiler may hold line ends as they are
     at = _skip(text, 0)
     if text.startswith("[", at):
         at = yield from _list(text, at, scan, may_stay_open=True)

@@ -84,8 +84,8 @@ def _texts(values: Any, key: str) -> list[str]:
 def _number(value: Any, key: str) -> float | None:
     if value is None:
         return None
-    if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) <= LONGEST_US:
-        raise TypeError(f"the column {key!r} holds {value!r}, which is no time")
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= LONGEST_US:
+        raise TypeError(f"the column {key!r} holds {value!r}, which is no time of a run that begins at 0")
     return value
 
 

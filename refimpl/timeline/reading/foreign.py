@@ -49,7 +49,8 @@ def _own(profile: Profile, source: TraceSource, device: str) -> Trace:
                 submits[id(queued)] = call
     spans = [_own_span(event, _thread(event, profile), submits.get(id(event))) for event in slices.all]
     lanes = dict.fromkeys([*profile.threads.values(), *(span.lane for span in spans)])
-    return Trace(tuple(lanes), tuple(spans), source, device)
+    first = min((us for s in spans for us in (s.start_us, s.submit_us) if us is not None), default=0.0)
+    return shifted(Trace(tuple(lanes), tuple(spans), source, device), max(-first, 0.0))
 
 
 def _own_span(event: Event, lane: str, call: Event | None) -> Span:

@@ -13,6 +13,7 @@ from matplotlib.textpath import text_to_path
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from refimpl.program.errors import printable
+from refimpl.view.plot.glyphs import unknown_glyphs
 from refimpl.view.plot.layout import INK, PALE, Row
 
 SIZE = 9.5
@@ -33,7 +34,8 @@ def text_inches(text: str, size: float = SIZE, weight: str = "normal") -> float:
     if len(text) > _LONG:
         return text_inches(text[:_LONG], size, weight) * len(text) / _LONG
     font = FontProperties(weight=weight, size=size)
-    width, _, _ = text_to_path.get_text_width_height_descent(printable(text), font, ismath=False)
+    with unknown_glyphs():
+        width, _, _ = text_to_path.get_text_width_height_descent(printable(text), font, ismath=False)
     return float(width) / 72
 
 

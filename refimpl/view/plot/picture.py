@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from refimpl.order import Race
 from refimpl.program import Program, Trace, UserError
 from refimpl.timeline.writing.columns import steps_of
+from refimpl.view.plot.glyphs import unknown_glyphs
 from refimpl.view.plot.layout import INK, PALE, wrap
 from refimpl.view.plot.words import alt_text, source_words
 from refimpl.view.write import write_whole
@@ -70,7 +71,8 @@ class Picture:
         from matplotlib import rc_context
 
         buffer = BytesIO()
-        with rc_context({"svg.hashsalt": "stream order", "svg.fonttype": "path", "pdf.fonttype": 42}):
+        fonts = rc_context({"svg.hashsalt": "stream order", "svg.fonttype": "path", "pdf.fonttype": 42})
+        with fonts, unknown_glyphs():
             self.figure.savefig(buffer, format=format, dpi=dpi, metadata=_DATELESS[format])
         return buffer.getvalue()
 

@@ -30,7 +30,14 @@ function own({ others, arrows, threads }, source, device) {
 		if (call && queued) submits.set(queued, call);
 	}
 	const spans = slices.all.map((e) => ownSpan(e, threads.get(e.thread) ?? e.tid, submits.get(e)));
-	return { lanes: [...new Set([...threads.values(), ...spans.map((span) => span.lane)])], spans, source, device };
+	const late = -spans.reduce((first, span) => Math.min(first, span.start, span.submit ?? 0), 0);
+	return { lanes: [...new Set([...threads.values(), ...spans.map((span) => span.lane)])], spans: late ? spans.map((span) => later(span, late)) : spans, source, device };
+}
+
+/** The span later by so many microseconds. */
+function later(span, by) {
+	const known = span.submit === null ? {} : { submit: span.submit + by, ready: span.ready + by };
+	return { ...span, start: span.start + by, end: span.end + by, ...known };
 }
 
 function ownSpan({ category, name, start, end, args }, lane, call) {

@@ -1,6 +1,7 @@
 """The printed timeline: what it puts where, what it says, and that it says it in words too."""
 
 import sys
+import warnings
 from itertools import pairwise
 from pathlib import Path
 
@@ -258,3 +259,10 @@ def test_a_picture_of_an_unknown_format_is_refused_and_leaves_no_file(tmp_path: 
     with pytest.raises(UserError, match="png, svg, pdf"):
         plot(schedule(RACY)).save(tmp_path / "a.bmp")
     assert not list(tmp_path.iterdir())
+
+
+def test_letters_that_no_font_has_are_no_warning() -> None:
+    trace = Trace(("host",), (Span("host", "🚀 start", SpanKind.HOST, 0, 5),), TraceSource.MEASURED)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert plot(trace).png().startswith(b"\x89PNG")
