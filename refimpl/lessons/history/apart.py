@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -25,6 +26,7 @@ from refimpl.lessons.sources import ROOT
 COMMAND = (sys.executable, "-m", "refimpl.lessons.history.served")
 PATIENCE_S = 240
 """The longest that a row is waited for: on a GPU the first one compiles kernels."""
+_ERROR = re.compile(r"error\b|assertion .* failed", re.IGNORECASE)
 MOST_DEATHS = 8
 """Behind so many processes that died, the runs left of a task are given up: each costs a start."""
 
@@ -123,9 +125,21 @@ class Apart:
             process.communicate()
         code = process.returncode
         self._said.seek(0)
-        last = self._said.read().strip().splitlines()[-1:] or ["it said nothing"]
+        words = telling(self._said.read())
         self._said.truncate(0)
-        return f"the process ended with {code}: {last[0]}"
+        return f"the process ended with {code}: {words}"
+
+
+def telling(said: str) -> str:
+    """The line that says why a process ended: the last that speaks of an error, since frames of the stack may follow.
+
+    Example:
+        >>> telling("what():  CUDA error: device-side assert triggered\\nframe #0: _start + 0x25")
+        'what():  CUDA error: device-side assert triggered'
+    """
+    lines = [line.strip() for line in said.splitlines() if line.strip()]
+    errors = [line for line in lines if _ERROR.search(line) and not line.startswith("frame #")]
+    return (errors or lines or ["it said nothing"])[-1]
 
 
 def _gpu(device: str, hand: int) -> dict[str, str]:
