@@ -187,7 +187,9 @@ def _exported(shown: "Pictured", trace: "Trace", ending: str, args: argparse.Nam
 
 def _sentence(said: dict[str, object]) -> str:
     spans, lanes, size = said["spans"], said["lanes"], said["bytes"]
+    assert spans is None or isinstance(spans, int)
     assert isinstance(lanes, list)
     assert isinstance(size, int)
-    drawn = "stands still" if spans is None else f"{spans:,} spans"
-    return f"wrote {said['path']}: {said['of']} {said['id']}, {drawn} on {len(lanes)} lanes, {size / 1000:,.0f} kB"
+    drawn = "stands still" if spans is None else f"{spans:,} span{'s' * (spans != 1)}"
+    on = f"{len(lanes)} lane{'s' * (len(lanes) != 1)}"
+    return f"wrote {said['path']}: {said['of']} {said['id']}, {drawn} on {on}, {size / 1000:,.0f} kB"

@@ -57,6 +57,9 @@ class Run(anywidget.AnyWidget):
         caption: str | None = None,
         alt: str | None = None,
     ) -> None:
+        for one in (trace, before):
+            if not isinstance(one, Trace | None) or trace is None:
+                raise TypeError(f"a run shows a Trace, not {type(one).__name__}: read one with from_profiler")
         table = columns(trace, program, title=title, step_op=step_op)
         shown: dict[str, Any] = table if caption is None else {**table, "caption": caption}
         if before is not None:

@@ -63,3 +63,23 @@ test("a name may break behind its signs and between its words, and loses nothing
 	for (const text of ["", "nvjet_hsh_128x64_TNT", "x".repeat(70), "a  b::c"]) assert.equal(breakable(text).join(""), text);
 	assert.ok(breakable("x".repeat(70)).every((part) => part.length <= 24));
 });
+
+test("a name that goes on and on is shown by its beginning, and searched for as a whole", () => {
+	const call = "x".repeat(10_000), long = { ...REPORT, device: call, blocking: [{ ...REPORT.blocking[0], call, name: call }], critical_path: { us: 1000, parts: [{ ...REPORT.critical_path.parts[0], name: call, lane: call }] } };
+	const cells = sections(long).flatMap((section) => section.rows.flat());
+	for (const { text, sub = "" } of cells) assert.ok(text.length <= 160 && sub.length <= 160);
+	assert.ok(cells.some((cell) => cell.find === call));
+	assert.ok(inShort(long).length < 500);
+});
+
+test("times too short for a figure give no figure that is none", () => {
+	const none = { ...REPORT, us: 0, blocking: [], gpu_idle: { us: 0, share: 0.5, gpus: 1, by_cause: [{ cause: "the host was late", times: 1, us: 0 }] }, critical_path: { us: 0, parts: [{ lane: "host", name: "build", kind: "host", times: 1, us: 0 }] }, concurrency: [{ streams: 0, us: 0 }] };
+	const said = sections(none).flatMap((section) => [section.lead, ...section.rows.flat().flatMap((cell) => [cell.text, cell.share ?? 0])]);
+	for (const one of said) assert.ok(!/NaN|Infinity|undefined/.test(String(one)), String(one));
+	assert.equal(of(none, "Overlap of streams").lead, "");
+});
+
+test("a trace without a GPU's work says so instead of a share and a cause", () => {
+	const host = { ...REPORT, blocking: [], gpu_idle: { us: 1000, share: 1, gpus: 1, by_cause: [{ cause: "drained: nothing more came", times: 1, us: 1000 }] } };
+	assert.equal(inShort(host), "1.00 ms on NVIDIA H200. No call held the host. The trace shows no GPU work.");
+});

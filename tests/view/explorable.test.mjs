@@ -1,7 +1,7 @@
 import test from "node:test";
 import assert from "node:assert/strict";
 import * as M from "../../refimpl/view/model/model.js";
-import { arrowPath, fitLabel, layout, tickStep, units } from "../../refimpl/view/shared/dom.js";
+import { arrowPath, fitLabel, largest, layout, tickStep, units } from "../../refimpl/view/shared/dom.js";
 import { bounds, complete, question, readable, solve, structure } from "../../refimpl/view/explorable/solve.js";
 import { forcedAnswer, narrate, nothingToForce, orderAnswer } from "../../refimpl/view/explorable/words.js";
 import { verifyDone } from "./example.mjs";
@@ -99,4 +99,14 @@ test("arrows leave and enter a lane at a right angle", () => {
 test("short programs are told in microseconds, long ones in milliseconds", () => {
 	assert.deepEqual([units(120).text(37), units(9000).text(1234)], ["37 µs", "1.23 ms"]);
 	assert.deepEqual([tickStep(100, 600), tickStep(12000, 1000)], [10, 1000]);
+});
+test("a name of ten thousand letters is cut after few looks", () => {
+	let looks = 0;
+	const size = (t) => { looks++; return t.length; }, name = "x".repeat(10_000);
+	assert.equal(fitLabel([name], 7_777, size), `${"x".repeat(7_776)}…`);
+	assert.equal(fitLabel([name], 5_999, size), "");
+	assert.ok(looks < 40, `${looks} looks`);
+});
+test("the largest that fits is found in any range", () => {
+	for (let high = -1; high < 12; high++) for (let most = -2; most < 14; most++) assert.equal(largest(0, high, (k) => k <= most), Math.max(-1, Math.min(high, most)));
 });

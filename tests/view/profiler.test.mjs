@@ -106,3 +106,18 @@ test("the columns name what ran, when, and the call behind it", async () => {
 	assert.deepEqual(["start", "end", "submit", "ready"].map((key) => columns.spans[key][at]), [12, 112, 5, 9]);
 	assert.equal(columns.calls[columns.spans.call[at]], "cudaLaunchKernel");
 });
+
+test("line ends in names and figures that are none do not spoil a trace", async () => {
+	const text = JSON.stringify([kernel("a b", 12, 100, 7, 1), slice("cpu_op", 'say "NaN" \\ -Infinity', 0, 5, { occupancy: 0.25 })]).replace("a b", "a\nb\tc").replace("0.25", "-Infinity, \"more\": NaN");
+	const { columns } = await read(text);
+	assert.deepEqual(columns.names, ['say "NaN" \\ -Infinity', "a\nb\tc"]);
+});
+
+test("a time that is none is still refused", async () => {
+	await assert.rejects(read(JSON.stringify([kernel("gemm", 12, 100, 7, 1)]).replace("12", "NaN")), { message: "mine.json: event 0 is no slice of a profiler trace: its 'ts' is no number: null" });
+});
+
+test("times of different clocks are no run", async () => {
+	await assert.rejects(read(JSON.stringify([kernel("a", 1, 5, 7, 1), kernel("b", 1.7e18, 5, 7, 2)])), /mine\.json goes on for 1700000000000000000 µs, which is no time of a run/);
+	await assert.rejects(read(JSON.stringify([kernel("a", -1.7e308, 5, 7, 1), kernel("b", 1.7e308, 5, 7, 2)])), TraceError);
+});

@@ -146,3 +146,11 @@ test("in the strip of two folded runs a press chooses a step of the run whose ba
 	assert.equal(stepAt(v, L.right + 50, steps + 30), 4);
 	assert.equal(stepAt(v, 0, steps + 30), 0);
 });
+test("the strip of hundreds of lanes is as high as a strip, and each lane has its part of it", async () => {
+	const { overviewRows } = await import("../../refimpl/view/run/overview.js");
+	for (const lanes of [1, 20, 300]) {
+		const rows = Array.from({ length: lanes }, () => ({})), strip = overviewRows({ rows }, false, false);
+		assert.ok(strip.height <= 160, `${lanes} lanes: ${strip.height}`);
+		strip.rows.forEach((row, k) => { assert.ok(row.h > 0 && row.y + row.h <= strip.end); if (k) assert.ok(row.y > strip.rows[k - 1].y + strip.rows[k - 1].h); });
+	}
+});

@@ -85,6 +85,11 @@ def test_on_traces_that_this_project_exported(tmp_path: Path) -> None:
     assert differences(write(tmp_path, made)) == []
 
 
+def test_on_odd_traces(tmp_path: Path) -> None:
+    """Of one name two threads, an export that begins before 0, line ends in names, no GPU, times far apart."""
+    assert differences(write(tmp_path, traces.odd())) == []
+
+
 def test_the_random_profiles_are_of_every_kind(tmp_path: Path) -> None:
     files = write(tmp_path, ((f"profile-{seed}", traces.profile(seed)) for seed in range(FEW)))
     reports = [said["report"] for said in map(expected, files) if "report" in said]

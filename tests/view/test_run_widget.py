@@ -3,6 +3,7 @@
 import re
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -110,3 +111,12 @@ def test_an_import_of_what_is_not_exported_is_an_error(monkeypatch: pytest.Monke
     monkeypatch.setattr(bundle, "source", files.__getitem__)
     with pytest.raises(ValueError, match=r"a.js imports two from b.js"):
         modules("a.js")
+
+
+@pytest.mark.parametrize("shown", [None, "trace.json", {"traceEvents": []}], ids=str)
+def test_what_is_no_trace_is_refused_in_one_sentence(shown: Any) -> None:
+    other: Any = shown or 7
+    with pytest.raises(TypeError, match="a run shows a Trace, not "):
+        Run(shown)
+    with pytest.raises(TypeError, match="a run shows a Trace, not "):
+        Run(long_run(20), before=other)

@@ -127,3 +127,30 @@ def foreign(seed: int) -> Any:
         said = {"ph": "M", "name": "thread_name", "pid": process, "tid": 1, "args": {"name": "main"}}
         maker.events += [[said]] * maker.random.randint(0, 1)
     return maker.all() if maker.random.random() < 0.5 else {"traceEvents": maker.all()}
+
+
+def odd() -> list[tuple[str, Any]]:
+    """What no seed gives."""
+    kernel = {"ph": "X", "cat": "kernel", "name": "a\nb", "pid": 0, "tid": 7, "ts": 5, "dur": 2, "args": {"stream": 7}}
+    notes = [
+        {"ph": "X", "cat": "user_annotation", "name": "n", "pid": 4, "tid": n, "ts": n, "dur": 3} for n in (1, 2, 3)
+    ]
+    names = [{"ph": "M", "name": "thread_name", "pid": 4, "tid": n, "args": {"name": "worker"}} for n in (1, 2, 3)]
+    places = [{"ph": "M", "name": "thread_name", "pid": 1, "tid": n, "args": {"name": n}} for n in ("host", "forward")]
+    run = {"ph": "X", "cat": "run", "name": "verify", "pid": 1, "tid": "forward", "ts": -9, "dur": 3}
+    call = {"ph": "X", "cat": "call", "name": "call: verify", "pid": 1, "tid": "host", "ts": -20, "dur": 4}
+    begun = {"ph": "s", "cat": "submit", "id": 1, "pid": 1, "tid": "host", "ts": -16}
+    ended = {"ph": "f", "cat": "submit", "id": 1, "pid": 1, "tid": "forward", "ts": -9}
+    told = {"source": "measured", "device": {"not": "words"}}
+    exported = {"otherData": told, "traceEvents": [*places, call, run, begun, ended]}
+    unnamed = {**exported, "traceEvents": [*places, call, run, {**begun, "id": [1]}, {**ended, "id": [1]}]}
+    return [
+        ("threads", {"traceEvents": [kernel, *notes, *names]}),
+        ("exported", exported),
+        ("unnamed-arrow", unnamed),
+        ("unknown-source", {**exported, "otherData": {"source": ["measured"]}}),
+        ("far-apart", {"traceEvents": [kernel, {**kernel, "ts": 1.7e18}]}),
+        ("beyond-numbers", {"traceEvents": [{**kernel, "ts": -1.7e308}, {**kernel, "ts": 1.7e308}]}),
+        ("no-gpu", {"traceEvents": notes}),
+        ("no-time", {"traceEvents": [{**kernel, "dur": 0}]}),
+    ]

@@ -41,3 +41,7 @@ test("values that fit nothing are passed over, durations kept within their bound
 	assert.deepEqual(stateOf(junk, fresh(), spec, 3), fresh());
 	assert.deepEqual([...stateOf({ us: "host-999999~graph-1" }, fresh(), spec, 0).us], [["host", 4000], ["graph", 400]]);
 });
+test("a window without its beginning is passed over", () => {
+	for (const view of ["-1", "-5-9", "a-9", "--", "1-0"]) assert.deepEqual(stateOf({ view }, fresh(), spec, 0), fresh(), view);
+	assert.deepEqual([[0, 1]], [stateOf({ view: "0-1" }, fresh(), spec, 0)].map(({ t0, span }) => [t0, span]));
+});

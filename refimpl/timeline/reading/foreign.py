@@ -26,7 +26,8 @@ def from_others(profile: Profile, name: str) -> Trace:
     told = profile.fields.get("otherData")
     source = told.get("source") if isinstance(told, Mapping) else None
     if isinstance(told, Mapping) and isinstance(source, str) and source in set(TraceSource):
-        return _own(profile, TraceSource(source), str(told.get("device", "")))
+        device = told.get("device")
+        return _own(profile, TraceSource(source), device if isinstance(device, str) else "")
     spans = sorted(_foreign(profile), key=lambda s: (s.start_us, s.end_us))
     if not spans:
         raise UserError(f"{name} is a chrome trace in which nothing takes any time")

@@ -18,7 +18,7 @@ def lines(report: Report, top: int = TOP) -> list[str]:
         top: rows of each list; what is beyond is summed in one line.
     """
     device = f", {report.device}" if report.device else ""
-    spans = f"{report.spans} spans on {len(report.lanes)} lanes"
+    spans = f"{_count(report.spans, 'span')} on {_count(len(report.lanes), 'lane')}"
     return [
         f"{report.source}: {_ms(report.us)} ms{device}, {spans}",
         *_blocking(report, top),
@@ -81,6 +81,8 @@ def _held(call: BlockingCall) -> Row:
 
 def _idle(report: Report, top: int) -> list[str]:
     idle = report.gpu_idle
+    if idle.share == 1:
+        return ["", "GPU idle: all the time, since the trace shows no GPU work"]
     gpus = "" if idle.gpus == 1 else f", over {idle.gpus} GPUs"
     rows = [(f"{_ms(one.us)} ms", f"× {one.times}", one.cause) for one in idle.by_cause[:top]]
     rest = idle.by_cause[top:]

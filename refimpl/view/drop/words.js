@@ -16,7 +16,10 @@ export function timeWords(us) {
 const percent = (share) => `${(100 * share).toFixed(1)} %`;
 const count = (n, one, many = `${one}s`) => `${n.toLocaleString("en")} ${n === 1 ? one : many}`;
 const times = (n) => `× ${n.toLocaleString("en")}`;
-const cell = (text, more = {}) => ({ text: String(text), ...more });
+const LONGEST = 160;
+/** A name as it is shown: of one that goes on and on, its beginning. @param {string} name */
+const short = (name) => (name.length > LONGEST ? `${name.slice(0, LONGEST - 1)}…` : name);
+const cell = (text, more = {}) => ({ text: short(String(text)), ...more, ...(more.sub ? { sub: short(more.sub) } : {}) });
 const wide = { room: "wide" }, wider = { room: "wider" }, figure = (text, more = {}) => cell(text, { figure: true, ...more });
 const sum = (items, of = (item) => item.us) => items.reduce((all, item) => all + of(item), 0);
 
@@ -25,9 +28,10 @@ export const sections = (report) => [blockingSection(report), idleSection(report
 
 /** What a run comes to, in one or two sentences. @param {any} report */
 export function inShort({ us, device, blocking, gpu_idle: idle }) {
-	const where = device ? ` on ${device}` : "", first = blocking[0];
-	const held = first ? `${first.call ?? first.name} held the host longest: ${count(first.times, "time")}, ${timeWords(first.us)} in all.` : "No call held the host.";
-	const cause = idle.by_cause[0] && idle.us > 0 ? ` Most of its idle time: ${idle.by_cause[0].cause}.` : "";
+	const where = device ? ` on ${short(device)}` : "", first = blocking[0];
+	const held = first ? `${short(first.call ?? first.name)} held the host longest: ${count(first.times, "time")}, ${timeWords(first.us)} in all.` : "No call held the host.";
+	if (idle.share === 1) return `${timeWords(us)}${where}. ${held} The trace shows no GPU work.`;
+	const cause = idle.by_cause[0] && idle.us > 0 ? ` Most of its idle time: ${short(idle.by_cause[0].cause)}.` : "";
 	return `${timeWords(us)}${where}. ${held} The GPU ran nothing for ${percent(idle.share)} of the time.${cause}`;
 }
 
@@ -91,7 +95,7 @@ function leadSection({ launch_lead: lead }) {
 }
 
 function pathSection({ critical_path: { us, parts } }) {
-	const rows = parts.map((part) => [cell(part.name, { sub: part.lane }), cell(part.lane, wide), cell(KINDS[part.kind] ?? part.kind, wider), figure(times(part.times)), figure(timeWords(part.us), { share: part.us / parts[0].us, blocked: part.kind === "blocked" }), figure(percent(part.us / us))]);
+	const rows = parts.map((part) => [cell(part.name, { sub: part.lane }), cell(part.lane, wide), cell(KINDS[part.kind] ?? part.kind, wider), figure(times(part.times)), figure(timeWords(part.us), { share: part.us / (parts[0].us || 1), blocked: part.kind === "blocked" }), figure(percent(us ? part.us / us : 0))]);
 	const heads = [cell("part"), cell("lane", wide), cell("kind", wider), figure("times"), figure("total"), figure("share")];
 	return { title: "Critical path", lead: "The chain that ends last, walked back to the beginning: make one of its parts shorter, and the run can be shorter.", heads, rows };
 }
@@ -99,7 +103,7 @@ function pathSection({ critical_path: { us, parts } }) {
 function overlapSection({ overlap, concurrency, us }) {
 	const rows = overlap.map((one) => [cell(one.lanes.join(" with ")), figure(timeWords(one.us), { share: one.us / overlap[0].us }), figure(percent(one.share))]);
 	const at = concurrency.filter((one) => one.us > 0).map(({ streams, us: part }) => `${streams === 0 ? "none" : streams} for ${percent(us ? part / us : 0)}`);
-	return { title: "Overlap of streams", lead: `Streams at once: ${at.join(", ")} of the time.`, heads: rows.length ? [cell("streams"), figure("together"), figure("of the less busy")] : [], rows };
+	return { title: "Overlap of streams", lead: at.length ? `Streams at once: ${at.join(", ")} of the time.` : "", heads: rows.length ? [cell("streams"), figure("together"), figure("of the less busy")] : [], rows };
 }
 
 function lanesSection({ lanes }) {

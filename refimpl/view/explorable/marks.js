@@ -102,14 +102,16 @@ function pillStart(f, y) {
 	const { L, M, S } = f, below = L.narrow ? f.lanes.find((l) => f.row(l).y - y > 0 && f.row(l).y - y < 28) : undefined;
 	return below === undefined ? L.left : L.left + measure(below, 12, 650) + measure(laneState(M, below, S.now), 11) + 22;
 }
+/** More arcs than these nobody tells apart, and a browser would draw them for seconds; the table counts all. */
+const MOST_HAZARDS = 200;
 export function drawHazards(f) {
 	const { L, M, S } = f, taken = [];
-	let first = true;
+	let first = true, drawn = 0;
 	for (const r of M.shown) {
 		const A = f.op(r.a), B = f.op(r.b), a = f.live.get(A.id), b = f.live.get(B.id), main = S.forced && M.race === r;
 		if (!a || !b || (S.forced && !main)) continue;
 		const xa = r.kind === "WAR" ? f.X((a.start + a.end) / 2) : f.X(a.end) - 3, xb = f.X((b.start + b.end) / 2);
-		if (Math.max(xa, xb) < L.left || Math.min(xa, xb) > L.right - 10) continue;
+		if (Math.max(xa, xb) < L.left || Math.min(xa, xb) > L.right - 10 || ++drawn > MOST_HAZARDS) continue;
 		const dash = ["rect", { class: "dash", rx: 7 }], arc = hazardArc(f, A, B, xa, xb), key = `${A.id} ${B.id} ${r.kind} ${r.range.buf}`, opacity = f.path ? 0.3 : first || main ? 1 : 0.72;
 		const g = f.group(`hazard ${key}`, f.layer.hazards, { arc: ["path", { class: "dash arc" }], oa: dash, ob: dash }, (n) => n.el.classList.add("tl-hz"));
 		set(g.arc, { d: arc.d });

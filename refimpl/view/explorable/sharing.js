@@ -37,7 +37,7 @@ export function stateOf(values, fresh, spec, choices) {
 	if (own("pick")) S.sel = values.pick.split("|").slice(0, 2);
 	S.forced = own("forced") === "1";
 	if (at !== null) Object.assign(S, { now: at, scrubbed: true });
-	if (span) Object.assign(S, { t0, span, free: true });
+	if (span && t0 !== null) Object.assign(S, { t0, span, free: true });
 	if (guess !== null && guess < choices) S.guess = guess;
 	return S;
 }

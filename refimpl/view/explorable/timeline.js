@@ -197,6 +197,7 @@ export function mount(root, json, { address = true } = {}) {
 		f.L = place(w);
 		if (!S.free) Object.assign(S, rest(t));
 		change(false);
+		card.showCard();
 	}
 	S.cursor = (beatOps(t.M.c, spec.step_op)[0] ?? t.M.c.ops.find((o) => isWork(o) || o.kind === "sync"))?.id ?? "";
 	const hands = pointer(f, acts), unhear = keyboard(root, f, acts), watch = new ResizeObserver(fit), values = page?.read() ?? {}, called = Object.keys(values).length > 0;

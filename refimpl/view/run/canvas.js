@@ -1,5 +1,5 @@
 /** What drawing on a canvas needs: sharp pixels, the theme's colours, hatches, bars, arrows and text. */
-import { measure } from "../shared/dom.js";
+import { largest, measure } from "../shared/dom.js";
 
 const NAMED = ["host", "schedule", "plan", "forward", "copy"], OTHERS = 5, THEME = ["bg", "ink", "mute", "line", "surf", "rim", ...NAMED, "other1", "other2", "other3", "other4", "other5"];
 const FAMILY = 'system-ui,-apple-system,"Segoe UI",sans-serif', DARK = "#10161c";
@@ -25,9 +25,11 @@ export function coloursOf(lanes, isHost) {
 /** @param {string} colour of the palette */
 export const textOn = (colour) => (colour === "host" || colour === "forward" ? "#fff" : DARK);
 
+/** Browsers leave a canvas blank whose sides are longer. */
+const MOST_PX = 16384;
 /** A canvas with one unit a CSS pixel. Its context, cleared. @param {HTMLCanvasElement} canvas @param {number} width @param {number} height */
 export function sized(canvas, width, height) {
-	const dpr = window.devicePixelRatio || 1, w = Math.round(width * dpr), h = Math.round(height * dpr), ctx = canvas.getContext("2d");
+	const dpr = Math.min(window.devicePixelRatio || 1, MOST_PX / Math.max(width, height, 1)), w = Math.round(width * dpr), h = Math.round(height * dpr), ctx = canvas.getContext("2d");
 	if (canvas.width !== w || canvas.height !== h) {
 		canvas.width = w;
 		canvas.height = h;
@@ -73,6 +75,6 @@ export function write(ctx, text, x, y, colour, { px = 12, weight = 400, align = 
 /** A name without its middle where it is too long: names of streams differ at their ends. @param {string} name @param {number} width */
 export function shortName(name, width) {
 	if (measure(name, 12, 650) <= width) return name;
-	for (let keep = name.length >> 1; keep > 0; keep--) { const cut = `${name.slice(0, keep)}…${name.slice(-keep)}`; if (measure(cut, 12, 650) <= width) return cut; }
-	return "…";
+	const cut = (keep) => `${name.slice(0, keep)}…${name.slice(-keep)}`, keep = largest(1, name.length >> 1, (k) => measure(cut(k), 12, 650) <= width);
+	return keep > 0 ? cut(keep) : "…";
 }

@@ -3,12 +3,13 @@ import { above } from "./index.js";
 import { hatch, sized, write } from "./canvas.js";
 import { duration, sweep } from "./layout.js";
 
-const HITS = 6, STEPS = 34, GAP = 1.5;
+const HITS = 6, STEPS = 34, GAP = 1.5, MOST = 160;
 
 /** Places in the strip for rows of the picture. @param {any} L rows of rowsOf() @param {boolean} fold @param {boolean} hits */
 export function overviewRows(L, fold, hits) {
-	const h = Math.max(2.5, Math.min(9, 52 / L.rows.length)), top = hits ? HITS + 2 : 0, rows = L.rows.map((row, k) => ({ ...row, y: top + k * (h + GAP), h })), end = top + rows.length * (h + GAP);
-	return { rows, top, end, steps: fold ? end + 6 : end, height: Math.round(fold ? end + 6 + STEPS : end) };
+	const wish = Math.max(2.5, Math.min(9, 52 / L.rows.length)), share = Math.min(1, MOST / (L.rows.length * (wish + GAP))), h = wish * share, pitch = (wish + GAP) * share;
+	const top = hits ? HITS + 2 : 0, rows = L.rows.map((row, k) => ({ ...row, y: top + k * pitch, h })), end = top + rows.length * pitch;
+	return { rows, pitch, top, end, steps: fold ? end + 6 : end, height: Math.round(fold ? end + 6 + STEPS : end) };
 }
 
 /** @param {HTMLCanvasElement} canvas @param {any} v the view @param {Map<string, HTMLCanvasElement>} kept the strip of lanes, drawn once */
@@ -86,7 +87,7 @@ function drawStepLengths(ctx, v, O) {
 }
 /** The step at a place of the strip, in the run whose bars are there. @param {any} v @param {number} x in pixels @param {number} y */
 export function stepAt(v, x, y) {
-	const O = overviewRows(v.L, true, v.hits.some(Boolean)), r = y < O.steps ? (O.rows.find((row) => y < row.y + row.h + GAP)?.r ?? 0) : Math.min(v.runs.length - 1, Math.floor(((y - O.steps) / STEPS) * v.runs.length));
+	const O = overviewRows(v.L, true, v.hits.some(Boolean)), r = y < O.steps ? (O.rows.find((row) => y < row.y + O.pitch)?.r ?? 0) : Math.min(v.runs.length - 1, Math.floor(((y - O.steps) / STEPS) * v.runs.length));
 	const fold = v.folds[r], t = v.lo + ((x - v.L.left) / v.L.width) * (v.hi - v.lo) + v.origin[r];
 	return Math.min(fold.lengths.length - 1, Math.max(0, above(fold.starts, t) - 1));
 }

@@ -32,24 +32,33 @@ export const line = (stroke, w, more) => ["path", { fill: "none", stroke: `var(-
 export const text = (cls, anchor = "start") => ["text", { class: cls, "text-anchor": anchor }];
 export const plate = ["rect", { class: "bg", rx: 4, height: 17 }];
 
-const widths = new Map();
+const widths = new Map(), REMEMBERED = 200;
 /** @type {any} */ let pen = null;
-/** Width of a text in the interface font, remembered. */
+/** Width of a text in the interface font, remembered unless the text is long. */
 export function measure(text, px = 12, weight = 400) {
-	const key = weight + px + text;
-	if (!widths.has(key)) {
-		pen ??= document.createElement("canvas").getContext("2d");
-		pen.font = `${weight} ${px}px system-ui,-apple-system,"Segoe UI",sans-serif`;
-		widths.set(key, pen.measureText(text).width + 1);
+	const key = text.length > REMEMBERED ? "" : weight + px + text, known = widths.get(key);
+	if (known !== undefined) return known;
+	pen ??= document.createElement("canvas").getContext("2d");
+	pen.font = `${weight} ${px}px system-ui,-apple-system,"Segoe UI",sans-serif`;
+	const width = pen.measureText(text).width + 1;
+	if (key) widths.set(key, width);
+	return width;
+}
+/** The largest of the whole numbers from `low` to `high` that fits, where all below it fit too; less than `low` for none. @param {number} low @param {number} high @param {(k: number) => boolean} fits */
+export function largest(low, high, fits) {
+	let below = low - 1, above = high + 1;
+	while (above - below > 1) {
+		const k = (below + above) >> 1;
+		if (fits(k)) below = k; else above = k;
 	}
-	return widths.get(key);
+	return below;
 }
 /** The first of several wordings that fits, else the last one cut, else nothing. @param {string[]} texts @param {number} width @param {(t: string) => number} [size] */
 export function fitLabel(texts, width, size = measure) {
 	for (const t of texts) if (size(t) <= width) return t;
-	const last = texts[texts.length - 1];
-	for (let k = last.length - 1; k >= Math.max(4, last.length * 0.6); k--) if (size(`${last.slice(0, k)}…`) <= width) return `${last.slice(0, k)}…`;
-	return "";
+	const last = texts[texts.length - 1], least = Math.max(4, Math.ceil(last.length * 0.6)), cut = (k) => `${last.slice(0, k)}…`;
+	const keep = last.length > least ? largest(least, last.length - 1, (k) => size(cut(k)) <= width) : 0;
+	return keep >= least ? cut(keep) : "";
 }
 /** Vertical tangents at both ends, so an arrow leaves and enters its lane at a right angle. @param {number} x0 @param {number} y0 @param {number} x1 @param {number} y1 */
 export function arrowPath(x0, y0, x1, y1) {

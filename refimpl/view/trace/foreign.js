@@ -11,7 +11,7 @@ const MARKS = ["wait", "record"], MARK = 0.11, NANOSECOND = 0.0005;
 
 /** The slices of a trace in which nothing is the profiler's. @param {import("./chrome_events.js").ChromeEvents} chrome @param {any} told the file's `otherData` @returns {import("./profiler.js").Run} */
 export function fromOthers(chrome, told) {
-	if (told && SOURCES.includes(told.source)) return own(chrome, told.source, String(told.device ?? ""));
+	if (told && SOURCES.includes(told.source)) return own(chrome, told.source, typeof told.device === "string" ? told.device : "");
 	const spans = foreign(chrome).sort((a, b) => a.start - b.start || a.end - b.end), used = new Set(spans.map((span) => span.lane)), zero = spans[0]?.start;
 	if (!spans.length) throw new TraceError(`${chrome.name} is a chrome trace in which nothing takes any time`);
 	for (const span of spans) { span.start -= zero; span.end -= zero; }

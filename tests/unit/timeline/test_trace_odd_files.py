@@ -23,7 +23,7 @@ CALLED = Trace(
 
 def exported(change: Callable[[dict[str, Any]], object]) -> dict[str, Any]:
     """Our own export of a call and its work, with something odd done to it."""
-    data = json.loads(json.dumps(to_chrome(CALLED)))
+    data: dict[str, Any] = json.loads(json.dumps(to_chrome(CALLED)))
     change(data)
     return data
 
