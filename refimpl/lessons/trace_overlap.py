@@ -1,7 +1,7 @@
 """When the loop really ran: a profile on a GPU, the simulated device's own times elsewhere."""
 
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -95,7 +95,7 @@ def _window(trace: Trace, first: str, last: str) -> Trace:
         if span.lane in lanes and span.end_us >= start and span.start_us <= end and not _is_call(span):
             begin, finish = max(span.start_us, start) - start, min(span.end_us, end) - start
             kept.append(replace(span, start_us=begin, end_us=finish, op=None, submit_us=None, ready_us=None))
-    return replace(trace, lanes=lanes, spans=tuple(merged(kept)))
+    return replace(trace, lanes=lanes, spans=tuple(_merged(kept)))
 
 
 def _is_call(span: Span) -> bool:
@@ -103,12 +103,8 @@ def _is_call(span: Span) -> bool:
     return span.kind is SpanKind.HOST and not span.name.startswith("build")
 
 
-def merged(spans: Sequence[Span]) -> list[Span]:
-    """Spans of one name that touch on a lane, such as the kernels of one graph, as one.
-
-    Args:
-        spans: by start.
-    """
+def _merged(spans: list[Span]) -> list[Span]:
+    """Spans of one name that touch on a lane, such as the kernels of one graph, as one."""
     out: list[Span] = []
     last: dict[str, int] = {}
     for span in spans:
