@@ -70,7 +70,8 @@ def _lines(program: "Program", report: "FenceReport") -> Iterator[str]:
     for verdict in report.verdicts:
         yield f"  {verdict.fence}: {_words(verdict)}"
     if 0 < len(report.removable) < len(report.redundant):
-        yield f"  together only these can go: {', '.join(map(str, report.removable))}"
+        can, of = len(report.removable), len(report.redundant)
+        yield f"  not all together: {can} of these {of} can go, such as {', '.join(map(str, report.removable))}"
 
 
 def _words(verdict: "FenceVerdict") -> str:
@@ -86,4 +87,6 @@ def _summary(reports: list["FenceReport"], racy: int) -> str:
     together = sum(len(report.removable) for report in reports)
     count = len(reports) + racy
     words = f"{count} program" + ("" if count == 1 else "s") + f", {racy} with a race or a deadlock; "
+    if not reports:
+        return f"{words}`python -m refimpl check` says where"
     return words + f"fences of the others: {needed} needed, {redundant} redundant, {together} removable together"

@@ -115,7 +115,7 @@ def _lines(program: "Program", race: "Overtaking | None", outcome: "Outcome") ->
     yield from _first(list(_order(outcome)))
     yield from _first([f"  {one.sentence(outcome.id)}" for one in outcome.differences])
     if len(outcome.differences) > 1:
-        yield f"  in all {len(outcome.differences)} wrong values"
+        yield f"  in all, {len(outcome.differences)} wrong values"
     if not outcome.differences:
         yield from _first([f"  {seen}" for seen in outcome.got.reads])
         yield f"  {outcome.words}" if outcome.got.id else "  these are the values that the program means"

@@ -146,13 +146,17 @@ def _what_else_orders(program: Program, moves: Moves | None, without: Program, f
     """In words, by the nearest pair of accesses whose order led through the fence."""
     if moves is None:
         return f"no race appears without it; the program is too long ({len(program.ops)} ops) to say what else orders"
-    for a, b in _pairs_across(moves, fence.op):
-        path = explain(program, a, b).path
-        if any(fence.op in (link.before.op, link.after.op) for link in path):
-            rest = explain(without, a, b)
-            beyond = [link.words for link in rest.path if link.kind not in (EdgeKind.FIFO, EdgeKind.HOST)]
-            return f"op {a} still comes before op {b}: {'; '.join(beyond) or 'they share a lane'}"
-    return "no accesses to the same bytes near it are ordered by it"
+    pairs = list(_pairs_across(moves, fence.op))
+    if not pairs:
+        return "no accesses to the same bytes near it are ordered by it"
+
+    def leads_through(pair: tuple[int, int]) -> bool:
+        return any(fence.op in (link.before.op, link.after.op) for link in explain(program, *pair).path)
+
+    a, b = next(filter(leads_through, pairs), pairs[0])
+    rest = explain(without, a, b)
+    beyond = [link.words for link in rest.path if link.kind not in (EdgeKind.FIFO, EdgeKind.HOST)]
+    return f"op {a} still comes before op {b}: {'; '.join(beyond) or 'they share a lane'}"
 
 
 def _pairs_across(moves: Moves, op: int) -> Iterator[tuple[int, int]]:

@@ -15,6 +15,8 @@ from refimpl.program.ops import OPS, Node, Op
 from refimpl.program.program import Buffer, Program, Stream, Verdict
 from refimpl.program.ranges import Range
 
+GZIP = b"\x1f\x8b"
+"""How a packed file begins."""
 SCHEMA = 1
 _RANGE_FIELDS = frozenset(Range._fields)
 LIMIT = 2**63
@@ -95,7 +97,8 @@ def _json(raw: bytes) -> Any:
     except ProgramError:
         raise
     except UnicodeDecodeError as error:
-        raise ProgramError(f"is not UTF-8 text (byte {error.start})") from None
+        packed = "; packed traces are read by `python -m refimpl trace` or `timeline`" if raw[:2] == GZIP else ""
+        raise ProgramError(f"is not UTF-8 text (byte {error.start}){packed}") from None
     except json.JSONDecodeError as error:
         raise ProgramError(f"is not JSON: {error.msg} at line {error.lineno}, column {error.colno}") from None
     except ValueError:
@@ -119,6 +122,8 @@ def _once_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def _programs(data: Any) -> list[Program]:
     body = _object(data, "a file")
+    if "traceEvents" in body:
+        raise ProgramError("is a trace, not a stream program: `python -m refimpl trace` or `timeline` reads it")
     if "cases" not in body:
         return [program_from_json(body)]
     for key in body:

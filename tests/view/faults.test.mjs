@@ -109,3 +109,10 @@ test("null is as good as left out, and names of objects' own properties are no s
 	assert.throws(() => M.compile(P([run("constructor", "k")])), /unknown stream "constructor"/);
 	assert.throws(() => M.compile(P([run("a", "k", ["toString"])])), /unknown buffer "toString"/);
 });
+
+test("a device's synchronize behind a record is not named after that event", () => {
+	const program = { streams: { forward: {} }, ops: [{ op: "launch", stream: "forward", name: "verify" }, { op: "event_record", event: "done", stream: "forward" }, { op: "device_sync" }] };
+	const held = M.compile(program).ops.find((o) => o.kind === "sync");
+	assert.equal(held.name, "synchronize(device 0)");
+	assert.equal(held.event, "device 0");
+});

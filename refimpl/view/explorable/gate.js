@@ -21,10 +21,10 @@ export function gate(uid, q, commit) {
 			said.hidden = guess === null;
 			if (guess === null && list.innerHTML !== listing) list.innerHTML = listing;
 		},
-		judge: (guess, M, all) => {
+		judge: (guess, M, all, under) => {
 			const right = q.choices.filter((c) => holds(c, M, all)), mine = q.choices[guess], texts = (cs) => cs.map((c) => `<b>${esc(c.text)}</b>`).join("; ");
 			const told = right.includes(mine) ? `That is so.${right.length > 1 ? ` So is: ${texts(right.filter((c) => c !== mine))}.` : ""}` : right.length ? `The model says otherwise: ${texts(right)}.` : "The model says otherwise, and none of the choices holds.";
-			const text = `<span>You predicted</span> <b>${esc(mine.text)}</b>. ${told}`;
+			const text = `<span>${under ? `Under <b>${esc(under)}</b> you` : "You"} predicted</span> <b>${esc(mine.text)}</b>. ${told}`;
 			if (said.dataset.told !== text) { said.innerHTML = text; said.dataset.told = text; }
 		},
 	};

@@ -109,7 +109,7 @@ export function mount(root, json, { address = true } = {}) {
 	function sentences(now, asGiven) {
 		const { M, U } = t, veiled = hidden();
 		asking?.show(S.guess, q.picture ? "" : listing(M, U));
-		if (q && !veiled) asking.judge(S.guess, start.get(q.variant), start);
+		if (q && !veiled) asking.judge(S.guess, start.get(q.variant), start, q.variant === S.variant ? "" : spec.variants.find((v) => v.id === q.variant).label);
 		for (const el of [ui.say, ui.words, ui.answer, ui.row, ...ui.cap]) el.hidden = veiled;
 		ui.bar.hidden = !ui.bar.childElementCount || (veiled && q.about !== "fastest");
 		if (ui.sliderBox) ui.sliderBox.hidden = veiled;

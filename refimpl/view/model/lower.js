@@ -116,7 +116,8 @@ class Lowering {
 	}
 	mark(kind, lane, event, more = NONE, extra = undefined) {
 		let held = kind === "record" ? this.named(event) : event;
-		for (const e of more) {
+		// A device's synchronize may stand behind a record, and waits for all streams: it is not named after that event.
+		for (const e of this.s.op === "device_sync" ? NONE : more) {
 			const o = e.kind === "dep" || kind === "record" ? undefined : this.ops[e.from];
 			if (o?.kind === "record" && !o.implicit) { held = o.event; break; }
 		}

@@ -99,7 +99,7 @@ def test_fences_are_counted_and_each_is_needed_or_says_what_else_orders(
     assert first == "mine: 0 needed, 2 redundant"
     assert one.startswith("  op 1 wait_stream(forward): redundant: op 0 still comes before op 3: ")
     assert two.startswith("  op 2 wait_stream(forward): redundant: ")
-    assert together == "  together only these can go: op 1 wait_stream(forward)"
+    assert together == "  not all together: 1 of these 2 can go, such as op 1 wait_stream(forward)"
     assert summary.endswith("0 needed, 2 redundant, 1 removable together")
 
 
