@@ -1,10 +1,13 @@
 """What a report says beside the race: names, call sites, and the smallest edge that would order the pair."""
 
+from dataclasses import replace
 from types import CodeType
 
-from refimpl.order.report import Hazard, MissingEdge, Touch
+from refimpl.order.report import Hazard, MissingEdge, Race, Touch
 from refimpl.order.shadow import Point, line_of
-from refimpl.program import Node
+from refimpl.program import EventRecord, GraphLaunch, Node, Program
+
+_RECORD = "record an event on"
 
 
 def node_name(graph: str, node: Node) -> str:
@@ -41,7 +44,39 @@ def missing_edge(
         wait = f"make {second.lane} wait for an event recorded after {after}"
         words = f"call record_stream({owners[0]}, {first.lane}) before {owners[0]} is freed, or {wait}"
     elif second.lane == "host" or second.lane.startswith("agent "):
-        words = f"record an event on {first.lane} after {after} and synchronize on it before {before}"
+        words = f"{_RECORD} {first.lane} after {after} and synchronize on it before {before}"
     else:
-        words = f"record an event on {first.lane} after {after} and let {second.lane} wait for it before {before}"
+        words = f"{_RECORD} {first.lane} after {after} and let {second.lane} wait for it before {before}"
     return MissingEdge(first.op, second.op, words)
+
+
+def advised(program: Program, race: Race) -> Race:
+    """The race, with the shorter advice where the record that it needs stands in the program already.
+
+    Args:
+        program: what was checked.
+        race: one of it.
+    """
+    event = _standing_record(program, race)
+    if event is None or not race.edge.words.startswith(_RECORD):
+        return race
+    name, index = event
+    wait = "synchronize" if race.second.lane == "host" else f"let {race.second.lane} wait"
+    with_what = "on" if race.second.lane == "host" else "for"
+    words = f"{wait} {with_what} {name} (op {index}) before op {race.second.op} ({race.second.name})"
+    return replace(race, edge=replace(race.edge, words=words))
+
+
+def _standing_record(program: Program, race: Race) -> tuple[str, int] | None:
+    """The first event that is recorded behind the first op, and still holds that record where the second is issued."""
+    held: dict[str, int] = {}
+    for index in range(race.first.op + 1, race.second.op):
+        op = program.ops[index]
+        if isinstance(op, EventRecord):
+            held.pop(op.event, None)
+            if op.stream == race.first.lane:
+                held[op.event] = index
+        elif isinstance(op, GraphLaunch):
+            for node in op.nodes:
+                held.pop(node.record or "", None)
+    return next(iter(held.items()), None)

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from refimpl import program as p
-from refimpl.order.advice import missing_edge
+from refimpl.order.advice import advised, missing_edge
 from refimpl.order.checker import Checker, Site
 from refimpl.order.conflicts import conflicts
 from refimpl.order.copies import HostRule, copy_rule, fill_rule, runs_on
@@ -46,7 +46,7 @@ def check(program: Program, as_observed: bool = False) -> Report:
         stuck = deadlock(graph)
         if has_flags(graph):
             races = races_in(graph)
-        races = [_with_site(program, _explained(graph, race, k)) for k, race in enumerate(races)]
+        races = [_with_site(program, advised(program, _explained(graph, race, k))) for k, race in enumerate(races)]
     return Report(program.id, tuple(races), stuck, tuple(checker.lints()), program.disputed)
 
 
