@@ -43,11 +43,16 @@ def missing_edge(
     elif kind is Hazard.LIFETIME and reaches:
         wait = f"make {second.lane} wait for an event recorded after {after}"
         words = f"call record_stream({owners[0]}, {first.lane}) before {owners[0]} is freed, or {wait}"
-    elif second.lane == "host" or second.lane.startswith("agent "):
+    elif _of_the_host(second.lane):
         words = f"{_RECORD} {first.lane} after {after} and synchronize on it before {before}"
     else:
         words = f"{_RECORD} {first.lane} after {after} and let {second.lane} wait for it before {before}"
     return MissingEdge(first.op, second.op, words)
+
+
+def _of_the_host(lane: str) -> bool:
+    """Whom only the host can hold back: itself, and the agents that it starts."""
+    return lane == "host" or lane.startswith("agent ")
 
 
 def advised(program: Program, race: Race) -> Race:
@@ -61,9 +66,9 @@ def advised(program: Program, race: Race) -> Race:
     if event is None or not race.edge.words.startswith(_RECORD):
         return race
     name, index = event
-    wait = "synchronize" if race.second.lane == "host" else f"let {race.second.lane} wait"
-    with_what = "on" if race.second.lane == "host" else "for"
-    words = f"{wait} {with_what} {name} (op {index}) before op {race.second.op} ({race.second.name})"
+    lane = race.second.lane
+    fence = f"synchronize on {name}" if _of_the_host(lane) else f"let {lane} wait for {name}"
+    words = f"{fence} (op {index}) before op {race.second.op} ({race.second.name})"
     return replace(race, edge=replace(race.edge, words=words))
 
 

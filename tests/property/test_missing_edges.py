@@ -23,6 +23,9 @@ KEEP = re.compile(r"call record_stream\((?P<buf>\S+), (?P<stream>\S+)\) before (
 HOLD = re.compile(rf"make (?P<lane>\S+) wait for {RECORD}")
 SYNCHRONIZE = re.compile(rf"record {RECORD} and synchronize on it before op (?P<before>\d+) ")
 WAIT = re.compile(rf"record {RECORD} and let (?P<lane>\S+) wait for it before op (?P<before>\d+) ")
+STANDS = r"(?P<event>.+?) \(op (?P<record>\d+)\) before op (?P<before>\d+) "
+SYNCHRONIZE_STANDING = re.compile(rf"synchronize on {STANDS}")
+WAIT_STANDING = re.compile(rf"let (?P<lane>\S+) wait for {STANDS}")
 
 Insertions = list[tuple[int, Op]]
 
@@ -37,6 +40,11 @@ def as_told(program: Program, race: Race) -> list[Insertions]:
     if match := WAIT.match(words):
         hold = p.StreamWaitEvent(event="new event", stream=match["lane"])
         return [[(int(match["after"]) + 1, mark(match["on"])), (int(match["before"]), hold)]]
+    if match := SYNCHRONIZE_STANDING.match(words):
+        return [[(int(match["before"]), p.EventSync(event=standing(program, match)))]]
+    if match := WAIT_STANDING.match(words):
+        hold = p.StreamWaitEvent(event=standing(program, match), stream=match["lane"])
+        return [[(int(match["before"]), hold)]]
     match = HOLD.search(words)
     assert match is not None, f"no way to follow: {words}"
     lane = match["lane"]
@@ -47,6 +55,14 @@ def as_told(program: Program, race: Race) -> list[Insertions]:
         at = [k for k in freed if k < second][-1]
         ways.append([(at, p.RecordStream(buf=keep["buf"], stream=keep["stream"]))])
     return ways
+
+
+def standing(program: Program, match: re.Match[str]) -> str:
+    """The event of the record that the words name."""
+    record = program.ops[int(match["record"])]
+    assert isinstance(record, p.EventRecord)
+    assert record.event == match["event"]
+    return record.event
 
 
 def mark(lane: str) -> Op:
