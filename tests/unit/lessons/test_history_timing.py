@@ -23,6 +23,7 @@ from refimpl.lessons.history_timing.report import Run
 from refimpl.lessons.history_timing.rows import FenceRow, PairRow, Taken, pair_row
 from refimpl.model.registry import random_draft, random_target
 from refimpl.model.shapes import FAMILIES
+from tests.unit.lessons.timed_rows import ROW
 
 BATCH = 2
 SHARE = Share(BATCH, rounds=1, steps=3)
@@ -152,16 +153,9 @@ def test_such_a_head_decodes(bench: Bench) -> None:
 
 
 def fence_row(**changed: Any) -> dict[str, Any]:
-    row = FenceRow(
-        model="8b",
-        draft=DFLASH,
+    row = replace(
+        ROW,
         preset=SELF_FENCE,
-        needs_cpu_seq_lens=False,
-        again=False,
-        batch=16,
-        added_host_ms=0.0,
-        added_schedule_ms=0.0,
-        item=False,
         step_ms=10.0,
         step_p10_ms=10.0,
         step_p90_ms=10.0,
@@ -175,8 +169,6 @@ def fence_row(**changed: Any) -> dict[str, Any]:
         over_lower=10 / 9.5,
         over_upper=10 / 10.5,
         idle_share=0.05,
-        reference_us=30.0,
-        n=36,
     )
     return asdict(replace(row, **changed))
 
