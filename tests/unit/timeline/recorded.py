@@ -1,10 +1,13 @@
 """Small recorded runs, written by hand and drawn at random, that several tests share."""
 
+from pathlib import Path
 from typing import Any
 
+import pytest
 from hypothesis import strategies as st
 
-from refimpl.program import Span, SpanKind, Trace, TraceSource
+from refimpl.program import Span, SpanKind, Trace, TraceSource, UserError
+from refimpl.timeline import from_profiler
 
 GRAPH = "cudaGraphLaunch"
 EVENT_SYNC = "cudaEventSynchronize"
@@ -99,3 +102,13 @@ def profiled(spans: tuple[Span, ...], later: float = 0.0) -> dict[str, Any]:
         elif span.kind is SpanKind.HOST:
             events.append({**slice_, **thread, "cat": "user_annotation", "args": {}})
     return {"traceEvents": events}
+
+
+def assert_refused(raw: bytes, sentence: str, folder: Path) -> None:
+    """A file with these bytes is refused in one sentence that names it."""
+    path = folder / "bad.json"
+    path.write_bytes(raw)
+    with pytest.raises(UserError, match=sentence) as caught:
+        from_profiler(path)
+    assert str(path) in str(caught.value)
+    assert "\n" not in str(caught.value)

@@ -11,6 +11,7 @@ from torch.profiler import ProfilerActivity, profile, record_function
 
 from refimpl.program import SpanKind, TraceSource, UserError
 from refimpl.timeline import accounts, crop, from_profiler, stem
+from tests.unit.timeline.recorded import assert_refused
 
 T0 = 5_109_979_240_000.0
 CPU, GPU = {"pid": 400, "tid": 400}, 0
@@ -178,12 +179,7 @@ GOOD = json.dumps(on_a_gpu()).encode()
     ],
 )
 def test_bad_file_gets_one_sentence_that_names_it(raw: bytes, sentence: str, tmp_path: Path) -> None:
-    path = tmp_path / "bad.json"
-    path.write_bytes(raw)
-    with pytest.raises(UserError, match=sentence) as caught:
-        from_profiler(path)
-    assert str(path) in str(caught.value)
-    assert "\n" not in str(caught.value)
+    assert_refused(raw, sentence, tmp_path)
 
 
 KERNEL = {"ph": "X", "cat": "kernel", "name": "k", "ts": 1, "dur": 2, "args": {"stream": 7}}

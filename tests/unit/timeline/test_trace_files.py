@@ -12,7 +12,7 @@ from refimpl.timeline import from_profiler, to_chrome
 from refimpl.timeline.reading import chrome_text
 from refimpl.timeline.reading.chrome_text import file_items
 from refimpl.timeline.reports.report import report
-from tests.unit.timeline.recorded import EVENT_SYNC, GRAPH, overlapped, self_fenced
+from tests.unit.timeline.recorded import EVENT_SYNC, GRAPH, assert_refused, overlapped, self_fenced
 
 
 def piece(cat: str, name: str, ts: float, dur: float, pid: Any, tid: Any, **args: Any) -> dict[str, Any]:
@@ -225,12 +225,7 @@ def test_object_cut_off_anywhere_is_said_to_be(at: int, tmp_path: Path) -> None:
     ids=lambda value: value if isinstance(value, str) else "",
 )
 def test_file_that_is_no_trace_gets_one_sentence(raw: bytes, sentence: str, tmp_path: Path) -> None:
-    path = tmp_path / "bad.json"
-    path.write_bytes(raw)
-    with pytest.raises(UserError, match=sentence) as caught:
-        from_profiler(path)
-    assert str(path) in str(caught.value)
-    assert "\n" not in str(caught.value)
+    assert_refused(raw, sentence, tmp_path)
 
 
 def test_file_that_unpacks_to_more_than_fits_is_refused_without_being_unpacked(
