@@ -2,8 +2,8 @@
 
 `dev = refimpl.device.get(name)` has the names of `torch.get_device_module(name)`: `Stream`, `Event`, `CUDAGraph`,
 `stream(…)`, `graph(…)`, `synchronize()` on either device. What PyTorch has for one of them alone, or for neither, is
-added: `dev.pinned`, `dev.Generator`, `dev.host_work`, `dev.sleep_stream`, `dev.host_clock_us`, `dev.cost`. The same
-stands here with the device as an argument. Importing this initialises nothing.
+added: `dev.pinned`, `dev.Generator`, `dev.host_work`, `dev.sleep_stream`, `dev.host_clock_us`, `dev.cost`,
+`dev.is_current`. All but the last stand here too, with the device as an argument. Importing this initialises nothing.
 
 Example:
     >>> import torch

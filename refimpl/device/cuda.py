@@ -51,6 +51,12 @@ def host_clock_us() -> float:
     return time.perf_counter_ns() / 1000
 
 
+def is_current(stream: torch.cuda.Stream) -> bool:
+    """Whether ops are issued on this stream now; `current_stream()` makes a new object to say so, which takes longer
+    than a launch."""
+    return bool(torch._C._cuda_getCurrentRawStream(stream.device_index) == stream.cuda_stream)
+
+
 def sleep_stream(us: float) -> None:
     """Stalls the current stream for `us` microseconds of device time; the host does not block.
 

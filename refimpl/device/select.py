@@ -49,7 +49,7 @@ def get(name: str | torch.device) -> Any:
 
     For "sim" that is `torch.get_device_module("sim")`. For "cuda" it is `refimpl.device.cuda`: every name of
     `torch.cuda`, which is `torch.get_device_module("cuda")`. Beside them both have `host_work`, `sleep_stream`,
-    `host_clock_us`, `pinned`, `Generator` and `cost`, so that one text runs on either.
+    `host_clock_us`, `pinned`, `Generator`, `is_current` and `cost`, so that one text runs on either.
 
     Args:
         name: "cuda" or "sim", with or without an index.

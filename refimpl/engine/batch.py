@@ -14,7 +14,9 @@ from refimpl.engine.draft_input import DraftInput
 from refimpl.engine.forward_batch import ExtendInputs
 from refimpl.engine.forward_mode import ForwardMode
 from refimpl.engine.request import Req
+from refimpl.engine.sampling_table import sampling_mode
 from refimpl.engine.staging import Staging
+from refimpl.model.sampling import SamplingMode
 
 
 @dataclass(frozen=True)
@@ -40,6 +42,7 @@ class ScheduleBatch:
         req_pool_indices: ``[bs]`` int64 on the device; None where the requests changed since it was made. Written by
             schedule, in new memory each time: a forward in flight reads the old one.
         spec_info: what the last step left beside the relay; None where that is nothing.
+        mode: how its tokens are chosen; None where the requests changed since it was worked out.
     """
 
     forward_mode: ForwardMode
@@ -48,6 +51,7 @@ class ScheduleBatch:
     seq_lens: torch.Tensor | None = None
     req_pool_indices: torch.Tensor | None = field(default=None, repr=False)
     spec_info: DraftInput | None = field(default=None, repr=False)
+    mode: SamplingMode | None = field(default=None, repr=False)
 
     def is_empty(self) -> bool:
         return not self.reqs
@@ -57,7 +61,7 @@ class ScheduleBatch:
 
     def filter_batch(self) -> None:
         """Drops requests that ended or were retracted."""
-        self.keep([req for req in self.reqs if not req.finished() and req.req_pool_idx is not None])
+        self.keep([req for req in self.reqs if req.finish_reason is None and req.req_pool_idx is not None])
 
     def keep(self, reqs: Sequence[Req]) -> None:
         """Goes on with these of its requests alone."""
@@ -66,7 +70,7 @@ class ScheduleBatch:
         if self.spec_info is not None and reqs:
             self.spec_info.filter_batch([at for at, req in enumerate(self.reqs) if req in reqs])
         self.reqs = list(reqs)
-        self.req_pool_indices = None
+        self.req_pool_indices = self.mode = None
 
     def merge_batch(self, other: ScheduleBatch) -> None:
         """Takes the other's requests in, as rows that decode."""
@@ -75,7 +79,13 @@ class ScheduleBatch:
         elif other.reqs and self.spec_info is not None and other.spec_info is not None:
             self.spec_info = self.spec_info.merged_with(other.spec_info)
         self.reqs = self.reqs + other.reqs
-        self.req_pool_indices = None
+        self.req_pool_indices = self.mode = None
+
+    def sampling_mode(self) -> SamplingMode:
+        """The cheapest mode that serves all of them."""
+        if self.mode is None:
+            self.mode = sampling_mode(self.reqs)
+        return self.mode
 
     def upload_rows(self, staging: Staging) -> torch.Tensor:
         """``req_pool_indices``, copied to the device if the requests changed; on ``schedule_stream``."""
@@ -85,4 +95,4 @@ class ScheduleBatch:
 
     def copy(self) -> LaunchedBatch:
         """Who is in the batch now; the scheduler changes it before the results are read."""
-        return LaunchedBatch(self.forward_mode, tuple(self.reqs), tuple(req.epoch for req in self.reqs))
+        return LaunchedBatch(self.forward_mode, tuple(self.reqs), tuple([req.epoch for req in self.reqs]))

@@ -48,54 +48,46 @@ class CacheMemory:
 
     def needed(self, reqs: Sequence[Req]) -> int:
         """Slots that the next step of these requests lacks."""
-        return sum(self._target(req) - req.kv_allocated_len for req in reqs)
+        return sum(max(req.kv_committed_len + self.reserve - req.kv_allocated_len, 0) for req in reqs)
 
     def can_decode(self, reqs: Sequence[Req]) -> bool:
         """Whether the slots are there."""
-        return self.needed(reqs) <= self.allocator.available()
+        available = self.allocator.available()
+        # No request lacks more than the reserve, so mostly there is nothing to add up.
+        return len(reqs) * self.reserve <= available or self.needed(reqs) <= available
 
     def can_admit(self, req: Req, promised: int) -> bool:
         """Whether a waiting request fits, beside what is promised to others."""
         return len(req.fill_ids) + self.reserve + promised <= self.allocator.available()
 
-    def allocate(self, reqs: Sequence[Req], lens: Sequence[int], staging: Staging) -> torch.Tensor | None:
-        """Gives each request slots up to a length, and writes them into its row.
+    def prepare_for_extend(self, reqs: Sequence[Req], lens: Sequence[int], staging: Staging) -> torch.Tensor:
+        """Gives requests that begin slots for their tokens, and writes them into their rows.
 
         Args:
             reqs: who.
-            lens: tokens that each has slots for afterwards; not less than now.
-            staging: through which rows and columns travel.
+            lens: tokens of each.
+            staging: through which the cells travel.
 
         Returns:
-            ``[n]`` int32 slots in the order of the requests; None where nothing was lacking.
+            ``[n]`` int32 slots in the order of the requests, a copy.
+
+        Order:
+            As :meth:`prepare_for_decode`.
+        """
+        slots = self._allocate(reqs, lens, staging)
+        assert slots is not None, "a prompt has tokens"
+        return slots.clone()
+
+    def prepare_for_decode(self, reqs: Sequence[Req], staging: Staging) -> None:
+        """Slots for two blocks behind what the host knows to be committed, and their numbers into the rows.
 
         Order:
             Called on ``schedule_stream``; writes there, or on ``plan_stream`` between a fork and a join. Behind the
             barrier: a row may have belonged to a request whose forward is in flight.
         """
-        spans = [(req.row, req.kv_allocated_len, end) for req, end in zip(reqs, lens, strict=True)]
-        total = sum(end - begin for _, begin, end in spans)
-        if total == 0:
-            return None
-        # Cells of the flattened table: one index to upload, and to write by, instead of rows and columns.
-        width = self.req_to_token_pool.max_context
-        cells = [row * width + column for row, begin, end in spans for column in range(begin, end)]
-        if self.plan_stream:
-            # Safe because: plan writes req_to_token after schedule's barrier, which it inherits here.
-            self._streams.plan_stream.wait_stream(self._streams.schedule_stream)
-            with self._streams.plan_stream:
-                slots = self._assign(cells, staging)
-            # Safe because: schedule, and behind it forward, reads req_to_token after plan wrote it.
-            self._streams.schedule_stream.wait_stream(self._streams.plan_stream)
-        else:
-            slots = self._assign(cells, staging)
-        for req, end in zip(reqs, lens, strict=True):
-            req.kv_allocated_len = end
-        return slots
-
-    def prepare_for_decode(self, reqs: Sequence[Req], staging: Staging) -> torch.Tensor | None:
-        """Slots for two blocks behind what the host knows to be committed."""
-        return self.allocate(reqs, [self._target(req) for req in reqs], staging)
+        reserve = self.reserve
+        ends = [max(req.kv_allocated_len, req.kv_committed_len + reserve) for req in reqs]
+        self._allocate(reqs, ends, staging)
 
     def take_row(self, req: Req) -> bool:
         """Gives a request a row; False if none is free."""
@@ -143,11 +135,29 @@ class CacheMemory:
             self.allocator.free_swa(slots, end - req.swa_evicted_len)
             req.swa_evicted_len = end
 
-    def _target(self, req: Req) -> int:
-        return max(req.kv_allocated_len, req.kv_committed_len + self.reserve)
+    def _allocate(self, reqs: Sequence[Req], lens: Sequence[int], staging: Staging) -> torch.Tensor | None:
+        """Slots up to these lengths, as the stack has them until the next one is freed; None where none is lacking."""
+        cells = list[int]()
+        # Cells of the flattened table: one index to upload, and to write by, instead of rows and columns.
+        width = self.req_to_token_pool.max_context
+        for req, end in zip(reqs, lens, strict=True):
+            row = req.row * width
+            cells += range(row + req.kv_allocated_len, row + end)
+            req.kv_allocated_len = end
+        if not cells:
+            return None
+        if not self.plan_stream:
+            return self._assign(cells, staging)
+        # Safe because: plan writes req_to_token after schedule's barrier, which it inherits here.
+        self._streams.plan_stream.wait_stream(self._streams.schedule_stream)
+        with self._streams.plan_stream:
+            slots = self._assign(cells, staging)
+        # Safe because: schedule, and behind it forward, reads req_to_token after plan wrote it.
+        self._streams.schedule_stream.wait_stream(self._streams.plan_stream)
+        return slots
 
     def _assign(self, cells: list[int], staging: Staging) -> torch.Tensor:
-        slots = self.allocator.alloc(len(cells))
+        slots = self.allocator.alloc_view(len(cells))
         assert slots is not None, "the scheduler retracts before slots run out"
         self._cells.index_copy_(0, staging.upload(cells), slots)
         return slots

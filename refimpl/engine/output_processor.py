@@ -9,7 +9,6 @@ from typing import NamedTuple
 
 from refimpl.engine.batch import LaunchedBatch
 from refimpl.engine.forward_batch import ForwardResult
-from refimpl.engine.forward_mode import ForwardMode
 from refimpl.engine.memory import CacheMemory
 from refimpl.engine.request import FinishReason, Req
 
@@ -50,10 +49,11 @@ class OutputProcessor:
         # Safe because: the host reads packed_cpu after copy_done.
         result.copy_done.synchronize()
         assert result.packed_cpu is not None, "the copy was queued when the step was launched"
+        verified = not launched.forward_mode.is_extend()
         for req, epoch, row in zip(launched.reqs, launched.epochs, result.packed_cpu.tolist(), strict=True):
             # A request that ended or was retracted meanwhile had this forward for nothing.
-            if not req.finished() and req.epoch == epoch:
-                self._take_tokens(req, row[: row[-1]], launched.forward_mode)
+            if req.finish_reason is None and req.epoch == epoch:
+                self._take_tokens(req, row[: row[-1]], verified)
 
     def process_prebuilt(self, req: Req, first_token: int) -> None:
         """Takes the token that a prefill elsewhere brought along; it may end the request.
@@ -61,7 +61,7 @@ class OutputProcessor:
         Order:
             On ``schedule_stream``, behind the write of the request's row. The host does not block.
         """
-        self._take_tokens(req, [first_token], ForwardMode.PREBUILT)
+        self._take_tokens(req, [first_token], verified=False)
 
     def ended(self, req: Req) -> None:
         """Tells that a request ended without a token."""
@@ -72,13 +72,13 @@ class OutputProcessor:
         outputs, self._outputs = self._outputs, []
         return outputs
 
-    def _take_tokens(self, req: Req, tokens: list[int], forward_mode: ForwardMode) -> None:
-        if forward_mode not in (ForwardMode.EXTEND, ForwardMode.PREBUILT):
+    def _take_tokens(self, req: Req, tokens: list[int], verified: bool) -> None:
+        if verified:
             req.kv_committed_len += len(tokens)
             req.accept_lens[len(tokens)] += 1
         taken = req.accept(tokens, self._eos_token_id)
         self._outputs.append(Output(req.rid, taken, req.finish_reason))
-        if req.finished():
+        if req.finish_reason is not None:
             self._memory.release(req)
-        else:
+        elif self._memory.window is not None:
             self._memory.maybe_evict_swa(req)

@@ -99,5 +99,4 @@ class StepPlan:
         return runner.replay(batch, publish_read_done)
 
     def _assert_on_forward(self) -> None:
-        current = self._dev.current_stream()
-        assert current == self.streams.forward_stream, "a step is planned from forward_stream"
+        assert self._dev.is_current(self.streams.forward_stream), "a step is planned from forward_stream"

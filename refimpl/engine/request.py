@@ -122,11 +122,12 @@ class Req:
 
     def accept(self, tokens: list[int], eos_token_id: int) -> list[int]:
         """Appends tokens until the request ends, and returns those that it took."""
-        taken = tokens[: self.params.max_new_tokens - len(self.output_ids)]
-        if not self.params.ignore_eos and eos_token_id in taken:
+        params, output_ids = self.params, self.output_ids
+        taken = tokens[: params.max_new_tokens - len(output_ids)]
+        if not params.ignore_eos and eos_token_id in taken:
             taken = taken[: taken.index(eos_token_id) + 1]
             self.finish_reason = FinishReason.STOP
-        self.output_ids += taken
-        if not self.finished() and len(self.output_ids) == self.params.max_new_tokens:
+        output_ids += taken
+        if self.finish_reason is None and len(output_ids) == params.max_new_tokens:
             self.finish_reason = FinishReason.LENGTH
         return taken

@@ -12,9 +12,8 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, ExitStack, suppress
+from contextlib import suppress
 from functools import partial
-from typing import Any
 
 import torch
 
@@ -32,7 +31,7 @@ from refimpl.engine.prebuilt import PrebuiltQueue
 from refimpl.engine.prefill import upload_prompts
 from refimpl.engine.request import FinishReason, Req
 from refimpl.engine.results import ResultRing
-from refimpl.engine.sampling_table import SamplingTable, sampling_mode
+from refimpl.engine.sampling_table import SamplingTable
 from refimpl.engine.staging import DEPTH, Staging
 from refimpl.engine.step_lengths import StepLengths
 from refimpl.engine.streams import Streams
@@ -110,7 +109,7 @@ class Scheduler:
     def event_loop_normal(self) -> Iterator[list[Output]]:
         """One step at a time, each read before the next is prepared. Yields what each turn brought."""
         while self.has_work():
-            with self._turn():
+            with torch.inference_mode(), self.schedule_stream:
                 self.ingest_requests()
 
                 batch = self.get_next_batch_to_run()
@@ -126,7 +125,7 @@ class Scheduler:
     def event_loop_overlap(self) -> Iterator[list[Output]]:
         """Step N+1 is prepared while step N runs; results are read one step late. Yields what each turn brought."""
         while self.has_work():
-            with self._turn():
+            with torch.inference_mode(), self.schedule_stream:
                 self.ingest_requests()
                 self._apply_war_barrier(WarBarrier.LOOP_TOP)
 
@@ -190,7 +189,7 @@ class Scheduler:
             return
         req.finish_reason = FinishReason.ABORT
         if req.req_pool_idx is not None:
-            with self._turn():
+            with torch.inference_mode(), self.schedule_stream:
                 self.memory.release(req)
         self.inbox = deque(r for r in self.inbox if r is not req)
         self.waiting_queue = deque(r for r in self.waiting_queue if r is not req)
@@ -212,7 +211,7 @@ class Scheduler:
         self.outputs.take()
         self.ints.next_step()
         self.floats.next_step()
-        with self._turn():
+        with torch.inference_mode(), self.schedule_stream:
             self.memory.clear()
 
     def _await_idle_blocking(self) -> None:
@@ -265,8 +264,7 @@ class Scheduler:
     def prepare_for_extend(self, reqs: list[Req]) -> ScheduleBatch:
         """Slots and rows for the prompts, and the prompts themselves to the device. On ``schedule_stream``."""
         lens = [len(req.fill_ids) for req in reqs]
-        slots = self.memory.allocate(reqs, lens, self.ints)
-        assert slots is not None, "a prompt has tokens"
+        slots = self.memory.prepare_for_extend(reqs, lens, self.ints)
         extend, seq_lens = upload_prompts(reqs, slots, self.ints)
         for req, length in zip(reqs, lens, strict=True):
             req.kv_committed_len = length
@@ -310,7 +308,7 @@ class Scheduler:
             where it needs them.
         """
         self.forward_ct += 1
-        mode = sampling_mode(batch.reqs)
+        mode = batch.sampling_mode()
         self.capture_blocking(mode)
         future_indices = batch.upload_rows(self.ints)
         seq_lens = self.lengths.resolve(batch, future_indices)
@@ -373,10 +371,3 @@ class Scheduler:
         if not self.waiting_queue:
             assert rows.available() == rows.rows, f"{rows.rows - rows.available()} rows are not back"
             assert slots.available() == self.memory.num_slots, f"{self.memory.num_slots - slots.available()} slots leak"
-
-    def _turn(self) -> AbstractContextManager[Any]:
-        """What schedules runs on ``schedule_stream``, and keeps no history for gradients."""
-        stack = ExitStack()
-        stack.enter_context(torch.inference_mode())
-        stack.enter_context(self.schedule_stream)
-        return stack

@@ -46,8 +46,7 @@ def maybe_wait_verify_done(
         Called on the host, with ``schedule_stream`` current. ``SYNCHRONIZE`` blocks the host until the forward has
         executed; ``WAIT`` and ``NONE`` return at once.
     """
-    current = devices.get(device).current_stream()
-    assert current == schedule_stream, "verify_done orders the current stream"
+    assert devices.get(device).is_current(schedule_stream), "verify_done orders the current stream"
     if verify_done is None:
         return
     match variant:

@@ -31,7 +31,15 @@ from refimpl.device.simulator.names.device import (
     is_tf32_supported,
     set_device,
 )
-from refimpl.device.simulator.names.host import Generator, cost, host_clock_us, host_work, pinned, sleep_stream
+from refimpl.device.simulator.names.host import (
+    Generator,
+    cost,
+    host_clock_us,
+    host_work,
+    is_current,
+    pinned,
+    sleep_stream,
+)
 from refimpl.device.simulator.names.memory import (
     empty_cache,
     graph_pool_handle,
@@ -109,6 +117,7 @@ __all__ = [
     "ipc_collect",
     "is_available",
     "is_bf16_supported",
+    "is_current",
     "is_current_stream_capturing",
     "is_initialized",
     "is_tf32_supported",

@@ -13,9 +13,9 @@ from refimpl.engine.pools.contract import Callers, refuse_empty
 class TokenToKVPoolAllocator:
     """Hands out slots of a KV pool, each to one owner at a time; the slot freed last is handed out first.
 
-    The free list is a stack on the device, and the host knows its height alone. Slots that a request frees come from
-    its row of `req_to_token`, which is on the device too, so neither call has to wait for a value. The stack has its
-    full size from the start: nothing is allocated but the slots handed out.
+    The free list is a stack on the device, and the host knows where it begins, no more. Slots that a request frees come
+    from its row of `req_to_token`, which is on the device too, so neither call has to wait for a value. The stack has
+    its full size from the start: nothing is allocated but the slots handed out.
 
     Args:
         num_slots: Slots to hand out, numbered from 1: slot 0 is padding.
@@ -23,7 +23,7 @@ class TokenToKVPoolAllocator:
         streams: Streams that may call, if that is to be checked; see Order.
         name: Of the pool in errors.
     Attributes:
-        stack: `[num_slots]` int32, on the device; the free slots are below the height, the next one on top.
+        stack: `[num_slots]` int32, on the device; the free slots are its last ones, the next one first of them.
     Raises:
         ValueError: `num_slots` is below 1.
     Order:
@@ -52,31 +52,40 @@ class TokenToKVPoolAllocator:
         self.num_slots, self.name = num_slots, name
         self._callers = Callers(name, device, streams)
         self._callers.check()
-        self.stack = torch.arange(num_slots, 0, -1, dtype=torch.int32, device=device)
-        self._height = num_slots
+        self.stack = torch.arange(1, num_slots + 1, dtype=torch.int32, device=device)
+        self._begin = 0
 
     def available(self) -> int:
         """How many slots are free."""
-        return self._height
+        return self.num_slots - self._begin
 
     def alloc(self, n: int) -> torch.Tensor | None:
         """Takes `n` slots, or none: None if fewer are free, upon which the scheduler retracts a request.
 
         Returns:
-            `[n]` int32 on the device, in the order in which `n` calls for one slot each would give them. A copy: as a
-            view of the stack it would change under a forward that still reads it, as soon as slots are freed (WAR). It
+            `[n]` int32 on the device, in the order in which `n` calls for one slot each would give them. A copy. It
             belongs to the stream current now; keep it alive until the last stream that reads it has done so.
         Raises:
             ValueError: `n` is negative.
         Order: reads the stack on the current stream; the host does not block.
         """
+        slots = self.alloc_view(n)
+        return None if slots is None else slots.clone()
+
+    def alloc_view(self, n: int) -> torch.Tensor | None:
+        """As `alloc`, but a part of the stack itself, for what reads it right away: a launch less.
+
+        Order: for readers on the current stream alone, given their work before the next slot is freed. Under a forward
+        that still reads it, it would change then (WAR).
+        """
         self._callers.check()
         if n < 0:
             raise ValueError(f"{self.name}: alloc({n}) asks for fewer than no slots")
-        if n > self._height:
+        begin = self._begin
+        if n > self.num_slots - begin:
             return None
-        self._height -= n
-        return self.stack[self._height : self._height + n].flip(0)
+        self._begin += n
+        return self.stack[begin : self._begin]
 
     def free(self, slots: torch.Tensor, n: int) -> None:
         """Gives `n` slots back; the last of them is the next handed out.
@@ -93,13 +102,13 @@ class TokenToKVPoolAllocator:
         self._callers.check()
         if slots.shape != (n,):
             raise RuntimeError(f"{self.name}: free() of {n} slots was given a tensor of shape {list(slots.shape)}")
-        if self._height + n > self.num_slots:
+        if n > self._begin:
             raise RuntimeError(
-                f"{self.name}: {n} slots are freed, but only {self.num_slots - self._height} of {self.num_slots} are "
-                "out: a slot is freed twice, or the account of a request is wrong"
+                f"{self.name}: {n} slots are freed, but only {self._begin} of {self.num_slots} are out: a slot is "
+                "freed twice, or the account of a request is wrong"
             )
-        self.stack[self._height : self._height + n].copy_(slots)
-        self._height += n
+        self._begin -= n
+        self.stack[self._begin : self._begin + n].copy_(slots.flip(0))
 
     def clear(self) -> None:
         """Makes every slot free, whoever had it; with nothing in flight that uses one.
@@ -107,12 +116,12 @@ class TokenToKVPoolAllocator:
         Order: writes the stack on the current stream; the host does not block.
         """
         self._callers.check()
-        torch.arange(self.num_slots, 0, -1, out=self.stack)
-        self._height = self.num_slots
+        torch.arange(1, self.num_slots + 1, out=self.stack)
+        self._begin = 0
 
     def free_slots_blocking(self) -> list[int]:
         """The free slots, the next one last. For tests: it blocks the host until the current stream gets there."""
-        return [int(slot) for slot in self.stack[: self._height].tolist()]
+        return [int(slot) for slot in reversed(self.stack[self._begin :].tolist())]
 
     def check_blocking(self) -> None:
         """Checks that each free slot is in the stack once. For tests: it blocks the host.

@@ -43,7 +43,8 @@ class Callers:
         """
         if not self._streams:
             return
-        current = devices.get(self._device).current_stream()
-        assert current in self._streams, (
-            f"{self._what}: called on {current}, which nothing orders with its tables: call it on {self._streams}"
+        dev = devices.get(self._device)
+        assert any(map(dev.is_current, self._streams)), (
+            f"{self._what}: called on {dev.current_stream()}, which nothing orders with its tables: call it on "
+            f"{self._streams}"
         )

@@ -63,9 +63,14 @@ class SWATokenToKVPoolAllocator:
             ValueError: `n` is negative.
         Order: writes the map on the current stream, cells of free slots alone; the host does not block.
         """
+        full = self.alloc_view(n)
+        return None if full is None else full.clone()
+
+    def alloc_view(self, n: int) -> torch.Tensor | None:
+        """As `alloc`, but a part of the stack of full slots, as `TokenToKVPoolAllocator.alloc_view`."""
         if n > self.available():
             return None
-        full, swa = self.full.alloc(n), self.swa.alloc(n)
+        full, swa = self.full.alloc_view(n), self.swa.alloc_view(n)
         assert full is not None, "both pools have n slots, as was seen above"
         assert swa is not None, "both pools have n slots, as was seen above"
         self.full_to_swa[full] = swa

@@ -100,7 +100,7 @@ class Worker(ABC):
     def forward_batch_generation(self, batch: ForwardBatch, on_publish: OnPublish) -> ForwardResult:
         """Either of them, by the batch's mode; on ``forward_stream``."""
         graphs = self.resources.graphs
-        assert devices.get(graphs.device).current_stream() == graphs.forward_stream, "a forward is on forward_stream"
+        assert devices.get(graphs.device).is_current(graphs.forward_stream), "a forward is on forward_stream"
         if batch.forward_mode.is_extend():
             return self.forward_extend(batch, on_publish)
         return self.forward_decode(batch, on_publish)

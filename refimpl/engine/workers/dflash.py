@@ -47,8 +47,8 @@ class DFlashWorker(Worker):
         self.draft_pool = draft_pool(resources, draft.config, draft.config.num_hidden_layers)
         window = resources.target.config.sliding_window
         draft_inputs, verify_inputs = (
-            DecodeInputs.allocate(graphs.device, max(graphs.batch_sizes), resources.width, {"bonus_tokens": TOKEN}, w)
-            for w in (None, window)
+            DecodeInputs.allocate(graphs.device, max(graphs.batch_sizes), resources.width, tokens, of)
+            for tokens, of in (({"bonus_tokens": TOKEN}, None), ({}, window))
         )
         pool, swa = resources.req_to_token_pool, resources.swa
         self.draft_runner = DecodeCudaGraphRunner("draft", graphs, draft_inputs, self._draft, pool)
@@ -75,9 +75,8 @@ class DFlashWorker(Worker):
 
     def forward_decode(self, batch: ForwardBatch, on_publish: OnPublish) -> ForwardResult:
         assert batch.relay is not None, "a decode starts from what the last step relayed"
-        anchors = {"bonus_tokens": batch.relay.bonus_tokens}
-        self.draft_runner.execute(batch, anchors)
-        out = self.verify_runner.execute(batch, anchors, publish_read_done=True)
+        self.draft_runner.execute(batch, {"bonus_tokens": batch.relay.bonus_tokens})
+        out = self.verify_runner.execute(batch, {}, publish_read_done=True)
         on_publish(out["new_seq_lens"])
         self.extend_runner.replay(batch)
         return ForwardResult(out["packed"], RelayPayload(out["bonus_tokens"]))
@@ -92,13 +91,14 @@ class DFlashWorker(Worker):
         logits = self.target.logits_without_mask(self.draft.logits(guesses))
         tensors = self.resources.sampling.rows(inputs.req_pool_indices)
         drawn = draw(logits, tensors, mode, rows.positions[:, 1:], Purpose.DRAFT)
-        outputs = {"draft_tokens": drawn.tokens}
+        outputs = {"bonus_tokens": inputs.tokens["bonus_tokens"], "draft_tokens": drawn.tokens}
         # The very distribution that the drafts were drawn from: one computed again would not be unbiased.
         return outputs if drawn.probs is None else {**outputs, "draft_probs": drawn.probs}
 
     def _verify(self, inputs: DecodeInputs, mode: SamplingMode) -> Outputs:
         drafted = self.draft_runner.outputs_of(inputs.batch_size, mode)
-        return verify_drafts(self.target, drafted["draft_tokens"], drafted.get("draft_probs"), inputs, mode)
+        tokens = drafted["bonus_tokens"], drafted["draft_tokens"]
+        return verify_drafts(self.target, *tokens, drafted.get("draft_probs"), inputs, mode)
 
     def _extend(self, inputs: DecodeInputs, mode: SamplingMode) -> Outputs:
         """The block's features become context. Those of rejected drafts too: the next block covers their entries."""

@@ -103,6 +103,7 @@ def stack_drawn(drawn: list[Drawn]) -> Outputs:
 
 def verify_drafts(
     target: TargetForward,
+    bonus_tokens: torch.Tensor,
     draft_tokens: torch.Tensor,
     draft_probs: torch.Tensor | None,
     inputs: DecodeInputs,
@@ -112,15 +113,16 @@ def verify_drafts(
 
     Args:
         target: with the feature layers of the draft.
+        bonus_tokens: ``[bs]`` int64, which the step before left.
         draft_tokens: ``[bs, k]`` int64.
         draft_probs: ``[bs, k, V]`` float32, what they were drawn from; None in mode ``GREEDY``.
-        inputs: the snapshot, with ``bonus_tokens``.
+        inputs: the snapshot.
         mode: known to the host.
 
     Returns:
         As :func:`verify_outputs`.
     """
-    block = torch.cat([inputs.tokens["bonus_tokens"][:, None], draft_tokens], dim=1)
+    block = torch.cat([bonus_tokens[:, None], draft_tokens], dim=1)
     logits, features = target.rows(block, rows_behind(inputs, block.shape[1]))
     accepted = target.verify_chain(draft_tokens, draft_probs, logits, inputs, mode)
     assert features is not None, "the draft names its feature layers"

@@ -66,7 +66,7 @@ class EagleWorker(Worker):
         self.drafted = self._drafted_shapes()
         self.plan = make_plan(resources)
         window = resources.target.config.sliding_window
-        starts: Shapes = {"bonus_tokens": TOKEN, **(self.drafted if self.plan is not None else {})}
+        starts: Shapes = {} if self.plan is None else {"bonus_tokens": TOKEN, **self.drafted}
         self.draft_runner = make_runner(
             resources, "draft", self._draft, {"bonus_tokens": TOKEN, "hidden_states": hidden}
         )
@@ -104,7 +104,7 @@ class EagleWorker(Worker):
         verify_publishes = self._verify_publishes
         if self.plan is None:
             self.draft_runner.execute(batch, starts)
-            verified = self.verify_runner.execute(batch, bonus, verify_publishes)
+            verified = self.verify_runner.execute(batch, {}, verify_publishes)
             on_publish(verified["new_seq_lens"])
             extended = self.extend_runner.execute(batch, {}, not verify_publishes)
         else:
@@ -134,16 +134,17 @@ class EagleWorker(Worker):
                 hidden = self.draft(drawn[-1].tokens, hidden, rows.positions, attention)
             logits = self.target.logits_without_mask(self.draft.logits(hidden))
             drawn.append(draw(logits, tensors, mode, places[step], Purpose.DRAFT))
-        return stack_drawn(drawn)
+        return {"bonus_tokens": inputs.tokens["bonus_tokens"], **stack_drawn(drawn)}
 
     def _drafted_for(self, inputs: DecodeInputs, mode: SamplingMode) -> Outputs:
         """What the draft left: in its graph's outputs, where they lie, or where a plan stream copied them to."""
         drafted = self.draft_runner.outputs_of(inputs.batch_size, mode)
-        return {**drafted, **{name: inputs.tokens[name] for name in self.drafted if name in inputs.tokens}}
+        return {**drafted, **inputs.tokens}
 
     def _verify(self, inputs: DecodeInputs, mode: SamplingMode) -> Outputs:
         drafted = self._drafted_for(inputs, mode)
-        return verify_drafts(self.target, drafted["draft_tokens"], drafted.get("draft_probs"), inputs, mode)
+        tokens = drafted["bonus_tokens"], drafted["draft_tokens"]
+        return verify_drafts(self.target, *tokens, drafted.get("draft_probs"), inputs, mode)
 
     def _extend(self, inputs: DecodeInputs, mode: SamplingMode) -> Outputs:
         """The head over the verified rows, those of rejected drafts too: the next step writes over their entries."""

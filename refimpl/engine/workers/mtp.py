@@ -155,7 +155,8 @@ class MtpWorker(Worker):
         # A greedy request among sampled ones may bring the probabilities of an older owner of its row: its target's
         # distribution is on one token, so they decide nothing.
         probs = None if mode is SamplingMode.GREEDY else inputs.tokens["draft_probs"]
-        return verify_drafts(self.target, inputs.tokens["draft_tokens"], probs, inputs, mode)
+        started = inputs.tokens
+        return verify_drafts(self.target, started["bonus_tokens"], started["draft_tokens"], probs, inputs, mode)
 
     def _extend(self, inputs: DecodeInputs, mode: SamplingMode) -> Outputs:
         """All heads over the front and the verified rows."""

@@ -1,7 +1,6 @@
 """How many calls a step makes on the device, by kind: what its host work is made of, on any host."""
 
 import statistics
-import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -17,6 +16,7 @@ from refimpl import device as devices
 from refimpl.engine.request import Req
 from refimpl.engine.scheduler import Scheduler
 from refimpl.lessons.bench_engine.drive import Loop
+from refimpl.model.ops.triton_launch import Kernel
 
 OPERATOR, KERNEL = "operator", "Triton kernel"
 _EVENT = {"record": "record", "wait": "wait", "synchronize": "synchronize"}
@@ -39,7 +39,7 @@ def counted(device: str) -> Iterator[Counter[str]]:
             (type(dev.Event()), _EVENT),
             (type(dev.Stream()), _STREAM),
             (dev.CUDAGraph, _GRAPH),
-            *_launchers(),
+            (Kernel, {"launch": KERNEL}),
         ):
             for name, counts_as in names.items():
                 stack.enter_context(patch.object(kind, name, _counting(getattr(kind, name), calls, counts_as)))
@@ -69,12 +69,6 @@ def calls_a_step(scheduler: Scheduler, reqs: Sequence[Req], loop: Loop = Loop.OV
     kinds = sorted({kind for turn in turns for kind in turn})
     medians = {kind: statistics.median(turn[kind] for turn in turns) for kind in kinds}
     return {kind: median for kind, median in medians.items() if median}
-
-
-def _launchers() -> Iterator[tuple[Any, dict[str, str]]]:
-    """What launches kernels past PyTorch's dispatcher; it is loaded where a model has kernels of its own."""
-    if triton := sys.modules.get("triton"):
-        yield triton.JITFunction, {"run": KERNEL}
 
 
 class _Operators(TorchDispatchMode):

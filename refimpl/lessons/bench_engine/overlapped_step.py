@@ -8,7 +8,8 @@ from refimpl.lessons.bench_engine.drive import run_to_end
 from refimpl.lessons.bench_engine.forward_only import forward_stream_ms, forward_work
 from refimpl.lessons.bench_engine.host_calls import calls_a_step
 from refimpl.lessons.bench_engine.host_reference import HostReference
-from refimpl.lessons.bench_engine.observed import Step, observed
+from refimpl.lessons.bench_engine.observed import Step, Watch, observed
+from refimpl.lessons.bench_engine.quiet import QuietHost
 from refimpl.lessons.bench_engine.subject import Subject
 from refimpl.lessons.bench_engine.timing import Spread
 from refimpl.lessons.bench_engine.workload import Workload
@@ -32,7 +33,9 @@ class OverlappedStepRow:
         host_ms: what the host does in a step but stand still.
         blocked_ms: how long it stands still, in `copy_done.synchronize()`.
         calls: what the host calls in a step, by kind.
-        reference_us: a fixed set of calls, timed before and after each of these runs: how fast the host was then.
+        reference_us: a fixed set of calls, timed before and after each of these runs, the slower of the two: how fast
+            the host was then.
+        disturbed: of these runs, those that were left out and made again, as the host was slower meanwhile.
         over_forward: step over forward work.
         over_bound: step over the longer of host work and forward work.
         device_step_ms: one step by events on the forward stream, in runs of their own.
@@ -51,6 +54,7 @@ class OverlappedStepRow:
     blocked_ms: float
     calls: dict[str, float]
     reference_us: float
+    disturbed: int
     over_forward: float
     over_bound: float
     device_step_ms: float
@@ -63,7 +67,7 @@ def overlapped_steps(
 ) -> list[OverlappedStepRow]:
     """Every batch size: the loop without marks, the loop with marks, and the forward work alone, taking turns.
 
-    The host's reference is timed beside the loop without marks, since the host's speed wanders.
+    The loop without marks is what the figures of the host are of, so it runs while the host is quiet.
 
     Args:
         subject: whose scheduler.
@@ -73,25 +77,33 @@ def overlapped_steps(
         rounds: turns.
         work: lengths of the requests; their number is taken from `batches`.
     """
-    reference = HostReference(subject.device)
-    return [_row(subject, reference, draft, batch, most, rounds, work) for batch in batches]
+    host = QuietHost(HostReference(subject.device).us, binds=subject.device != "sim")
+    return [_row(subject, host, draft, batch, most, rounds, work) for batch in batches]
 
 
 def _row(
-    subject: Subject, reference: HostReference, draft: str, batch: int, most: int, rounds: int, like: Workload
+    subject: Subject, quiet: QuietHost, draft: str, batch: int, most: int, rounds: int, like: Workload
 ) -> OverlappedStepRow:
     scheduler = subject.scheduler(draft, most)
     work = Workload(batch, like.prompt_tokens, like.new_tokens)
+
+    def watched(marks: bool) -> Watch:
+        with observed(scheduler, marks=marks) as watch:
+            run_to_end(scheduler, subject.requests(work))
+        return watch
+
     plain: list[Step] = []
     marked: list[Step] = []
     alone: list[float] = []
     beside: list[float] = []
+    disturbed = 0
     for _ in range(rounds):
-        for steps, marks in ((plain, False), (marked, True)):
-            beside.append(reference.us())
-            with observed(scheduler, marks=marks) as watch:
-                run_to_end(scheduler, subject.requests(work))
-            steps.extend(watch.steady(batch))
+        unmarked = quiet.run(lambda: watched(False))
+        plain.extend(unmarked.outcome.steady(batch))
+        beside.append(unmarked.reference_us)
+        disturbed += unmarked.again
+        watch = watched(True)
+        marked.extend(watch.steady(batch))
         queue = forward_work(scheduler, watch.last_decode(batch))
         alone.extend(forward_stream_ms(scheduler, queue, REPEATS, STALL_US))
     step = Spread.of([one.us for one in plain]).scaled(1e-3)
@@ -111,6 +123,7 @@ def _row(
         blocked_ms=_median_ms(plain, lambda one: one.blocked_us),
         calls=calls_a_step(scheduler, subject.requests(counted)),
         reference_us=statistics.median(beside),
+        disturbed=disturbed,
         over_forward=step.median / forward,
         over_bound=step.median / max(host, forward),
         device_step_ms=statistics.median(device_us) / 1000,

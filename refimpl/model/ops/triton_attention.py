@@ -16,7 +16,7 @@ from torch import Tensor
 from triton.language.extra.cuda import gdc_launch_dependents, gdc_wait
 
 from refimpl.model.ops.attention_plan import plan_of
-from refimpl.model.ops.triton_launch import dependent, multiprocessors
+from refimpl.model.ops.triton_launch import Kernel, multiprocessors
 
 LOG2_E = 1.4426950408889634
 JOIN_WARPS = 2
@@ -65,11 +65,11 @@ def _attend(
     k_stride: tl.tensor,
     v_stride: tl.tensor,
     table_stride: tl.tensor,
+    scale: tl.tensor,
     max_q_len: tl.tensor,
     tail: tl.tensor,
     window: tl.tensor,
     splits: tl.tensor,
-    scale: tl.tensor,
     KV_HEADS: tl.constexpr,
     GROUP: tl.constexpr,
     HEAD_DIM: tl.constexpr,
@@ -188,6 +188,9 @@ def _join(
     tl.store(out + at * HEAD_DIM + d, joined)
 
 
+ATTEND, JOIN = Kernel(_attend), Kernel(_join)
+
+
 def paged_attention(
     q: Tensor,
     k_cache: Tensor,
@@ -218,44 +221,49 @@ def paged_attention(
         shape = (tokens, heads, plan.splits)
         parts = _buffer(every_row_is_asked, 0, (*shape, head_dim), torch.float32, q.device)
         lse = _buffer(every_row_is_asked, float("-inf"), shape, torch.float32, q.device)
-    options = dependent(q.device)
-    _attend[(triton.cdiv(max_q_len * group, plan.block_m), kv_heads * plan.splits, bs)](
-        q,
-        k_cache,
-        v_cache,
-        page_table,
-        kv_lens.contiguous(),
-        q_starts.contiguous(),
-        q if tail_mask is None else tail_mask.contiguous().view(torch.uint8),
-        parts,
-        lse,
-        q.stride(0),
-        k_cache.stride(0),
-        v_cache.stride(0),
-        page_table.stride(0),
-        max_q_len,
-        0 if tail_mask is None else tail_mask.shape[2],
-        0 if window is None else window,
-        plan.splits,
-        (head_dim**-0.5 if scale is None else scale) * LOG2_E,
-        KV_HEADS=kv_heads,
-        GROUP=group,
-        HEAD_DIM=head_dim,
-        BLOCK_M=plan.block_m,
-        BLOCK_N=plan.block_n,
-        SPLIT=plan.splits > 1,
-        CAUSAL=causal,
-        TAIL=tail_mask is not None,
-        WINDOW=window is not None,
-        SETTLED=settled,
-        num_warps=plan.warps,
-        num_stages=plan.stages,
-        **options,
+    ATTEND.launch(
+        (-(-max_q_len * group // plan.block_m), kv_heads * plan.splits, bs),
+        (
+            q,
+            k_cache,
+            v_cache,
+            page_table,
+            kv_lens.contiguous(),
+            q_starts.contiguous(),
+            q if tail_mask is None else tail_mask.contiguous().view(torch.uint8),
+            parts,
+            lse,
+        ),
+        (
+            q.stride(0),
+            k_cache.stride(0),
+            v_cache.stride(0),
+            page_table.stride(0),
+            (head_dim**-0.5 if scale is None else scale) * LOG2_E,
+        ),
+        free=(
+            max_q_len,
+            0 if tail_mask is None else tail_mask.shape[2],
+            0 if window is None else window,
+            plan.splits,
+        ),
+        constants=(
+            kv_heads,
+            group,
+            head_dim,
+            plan.block_m,
+            plan.block_n,
+            plan.splits > 1,
+            causal,
+            tail_mask is not None,
+            window is not None,
+            settled,
+        ),
+        warps=plan.warps,
+        stages=plan.stages,
     )
     if plan.splits > 1:
-        _join[(tokens * heads,)](
-            parts, lse, out, SPLITS=plan.splits, HEAD_DIM=head_dim, num_warps=JOIN_WARPS, **options
-        )
+        JOIN.launch((tokens * heads, 1, 1), (parts, lse, out), constants=(plan.splits, head_dim), warps=JOIN_WARPS)
     return out
 
 

@@ -1,4 +1,8 @@
-"""How the kernels are launched: on Hopper each may start while the kernel before it ends.
+"""How the kernels are launched: past Triton's own dispatch, and on Hopper while the kernel before still ends.
+
+Triton works out anew at each launch which compiled kernel the arguments ask for, which takes the host longer than the
+launch does; a decode step has few kernels, a prefill some dozens. Here what was compiled is found again by what that
+choice depends on.
 
 Programmatic dependent launch takes the launch latency out of a chain of short kernels. A kernel launched so first calls
 `gdc_wait`, before it reads or writes anything that another kernel writes or reads; then all before it is complete and
@@ -11,22 +15,92 @@ Source: CUDA C++ Programming Guide, "Programmatic Dependent Launch and Synchroni
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
 import torch
-import triton
+from torch import Tensor
 
 HOPPER = (9, 0)
 """The first compute capability with programmatic dependent launch."""
 
 
+ALIGNED = 16
+"""Bytes; Triton loads wider from memory that begins at a multiple of it, and compiles for that."""
+
+
+class Kernel:
+    """A Triton kernel, and what has been compiled of it.
+
+    Args:
+        jit: the kernel. Its parameters are tensors, then ``numbers``, then ``free`` numbers, which it names in
+            ``do_not_specialize``, then constants, of which ``DEPENDENT`` is the last.
+    """
+
+    def __init__(self, jit: Any) -> None:
+        self._jit, self._compiled = jit, dict[tuple[Any, ...], tuple[Any, bool]]()
+
+    def launch(
+        self,
+        grid: tuple[int, int, int],
+        tensors: Sequence[Tensor],
+        numbers: tuple[float, ...] = (),
+        free: tuple[int, ...] = (),
+        constants: tuple[Any, ...] = (),
+        warps: int = 4,
+        stages: int = 3,
+    ) -> None:
+        """Launches it on the current stream; the first launch of a kind compiles.
+
+        Args:
+            grid: programs in each direction; all of them at least 1.
+            tensors: on the current device.
+            numbers: sizes, strides and factors, which are few: it is compiled for each set that differs for Triton.
+            free: numbers below 2**31 of which there are many.
+            constants: of the kernel but the last.
+            warps, stages: of a program.
+        """
+        pointers = [tensor.data_ptr() for tensor in tensors]
+        first, device, bits = tensors[0], tensors[0].get_device(), 0
+        for pointer in pointers:
+            bits |= pointer
+        kind = (device, numbers, constants, warps, stages, *[tensor.dtype for tensor in tensors])
+        known = None if bits % ALIGNED else self._compiled.get(kind)
+        if known is not None:
+            compiled, depends = known
+            stream = torch._C._cuda_getCurrentRawStream(device)
+            # As Triton's own dispatch ends. A tensor may be given as its address; constants keep their places.
+            compiled.run(
+                *grid,
+                stream,
+                compiled.function,
+                compiled.packed_metadata,
+                None,
+                None,
+                None,
+                *pointers,
+                *numbers,
+                *free,
+                *constants,
+                depends,
+            )
+            return
+        depends = starts_early(first.device)
+        options = {"launch_pdl": True} if depends else {}
+        arguments = (*tensors, *numbers, *free, *constants, depends)
+        compiled = self._jit[grid](*arguments, num_warps=warps, num_stages=stages, **options)
+        # An interpreter, which Triton has for machines without a GPU, compiles nothing.
+        if compiled is not None and not bits % ALIGNED:
+            self._compiled[kind] = compiled, depends
+
+
 @cache
-def dependent(device: torch.device) -> dict[str, Any]:
-    """The arguments of a launch on this device: `DEPENDENT` for the kernel, `launch_pdl` for the launcher."""
-    if device.type != "cuda" or torch.version.hip or torch.cuda.get_device_capability(device) < HOPPER:
-        return {"DEPENDENT": False}
-    return {"DEPENDENT": True, "launch_pdl": True}
+def starts_early(device: torch.device) -> bool:
+    """Whether kernels on this device may start while the one before ends."""
+    if device.type != "cuda" or torch.version.hip:
+        return False
+    return torch.cuda.get_device_capability(device) >= HOPPER
 
 
 @cache
@@ -37,7 +111,7 @@ def multiprocessors(device: torch.device) -> int:
 
 def power_of_two(n: int) -> int:
     """The least power of two that is at least `n`: the length of a block that holds `n` elements."""
-    return int(triton.next_power_of_2(n))
+    return 1 << (n - 1).bit_length()
 
 
 def rows_of(x: torch.Tensor) -> torch.Tensor:

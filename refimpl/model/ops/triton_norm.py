@@ -8,7 +8,7 @@ import triton.language as tl
 from torch import Tensor
 from triton.language.extra.cuda import gdc_launch_dependents, gdc_wait
 
-from refimpl.model.ops.triton_launch import dependent, power_of_two, rows_of
+from refimpl.model.ops.triton_launch import Kernel, power_of_two, rows_of
 
 GATE_BLOCK = 1024
 ELEMENTS_A_WARP = 512
@@ -96,6 +96,9 @@ def _silu_and_mul(
     tl.store(out + row * f + at, opened.to(tl.float32) * up.to(tl.float32), mask=inside)
 
 
+RMS_NORM, ADD_RMS_NORM, SILU_AND_MUL = Kernel(_rms_norm), Kernel(_add_rms_norm), Kernel(_silu_and_mul)
+
+
 def rms_norm(x: Tensor, weight: Tensor, eps: float) -> Tensor:
     """`refimpl.model.ops.rms_norm` on CUDA."""
     rows = rows_of(x)
@@ -103,8 +106,8 @@ def rms_norm(x: Tensor, weight: Tensor, eps: float) -> Tensor:
     out = torch.empty((count, d), dtype=x.dtype, device=x.device)
     block = power_of_two(d)
     if count:
-        _rms_norm[(count,)](
-            rows, weight, out, rows.stride(0), d, eps, BLOCK=block, num_warps=_warps(block), **dependent(x.device)
+        RMS_NORM.launch(
+            (count, 1, 1), (rows, weight, out), (rows.stride(0), d, eps), constants=(block,), warps=_warps(block)
         )
     return out.view(x.shape)
 
@@ -116,19 +119,12 @@ def add_rms_norm(x: Tensor, residual: Tensor, weight: Tensor, eps: float) -> tup
     out, total = torch.empty((2, count, d), dtype=x.dtype, device=x.device)
     block = power_of_two(d)
     if count:
-        _add_rms_norm[(count,)](
-            rows,
-            before,
-            weight,
-            out,
-            total,
-            rows.stride(0),
-            before.stride(0),
-            d,
-            eps,
-            BLOCK=block,
-            num_warps=_warps(block),
-            **dependent(x.device),
+        ADD_RMS_NORM.launch(
+            (count, 1, 1),
+            (rows, before, weight, out, total),
+            (rows.stride(0), before.stride(0), d, eps),
+            constants=(block,),
+            warps=_warps(block),
         )
     return out.view(x.shape), total.view(x.shape)
 
@@ -140,8 +136,8 @@ def silu_and_mul(gate_up: Tensor) -> Tensor:
     out = torch.empty((count, f), dtype=gate_up.dtype, device=gate_up.device)
     block = min(GATE_BLOCK, power_of_two(f))
     if count:
-        _silu_and_mul[(count, triton.cdiv(f, block))](
-            rows, out, rows.stride(0), f, BLOCK=block, num_warps=_warps(block), **dependent(gate_up.device)
+        SILU_AND_MUL.launch(
+            (count, -(-f // block), 1), (rows, out), (rows.stride(0), f), constants=(block,), warps=_warps(block)
         )
     return out.view(*gate_up.shape[:-1], f)
 

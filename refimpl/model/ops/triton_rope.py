@@ -8,7 +8,7 @@ import triton.language as tl
 from torch import Tensor
 from triton.language.extra.cuda import gdc_launch_dependents, gdc_wait
 
-from refimpl.model.ops.triton_launch import dependent, power_of_two, rows_of
+from refimpl.model.ops.triton_launch import Kernel, power_of_two, rows_of
 
 HEADS_A_PROGRAM = 8
 
@@ -85,6 +85,9 @@ def _qk_norm_rope(
         tl.store(v_at + half, x2, mask=is_v)
 
 
+QK_NORM_ROPE = Kernel(_qk_norm_rope)
+
+
 def qk_norm_rope(
     qkv: Tensor,
     q_weight: Tensor,
@@ -144,27 +147,21 @@ def _launch(
     store = slots is not None
     covered = heads + (2 if store else 1) * kv_heads
     if rows.shape[0]:
-        _qk_norm_rope[(rows.shape[0], triton.cdiv(covered, HEADS_A_PROGRAM))](
-            rows,
-            q_weight,
-            k_weight,
-            cos_sin,
-            positions,
-            slots if slots is not None else positions,
-            q,
-            k_out,
-            v_out if v_out is not None else k_out,
-            rows.stride(0),
-            k_out.stride(0),
-            v_out.stride(0) if v_out is not None else 0,
-            eps,
-            HEADS=heads,
-            KV_HEADS=kv_heads,
-            HEAD_DIM=head_dim,
-            BLOCK_HALF=power_of_two(head_dim // 2),
-            BLOCK_HEADS=HEADS_A_PROGRAM,
-            STORE=store,
-            num_warps=2,
-            **dependent(qkv.device),
+        QK_NORM_ROPE.launch(
+            (rows.shape[0], -(-covered // HEADS_A_PROGRAM), 1),
+            (
+                rows,
+                q_weight,
+                k_weight,
+                cos_sin,
+                positions,
+                slots if slots is not None else positions,
+                q,
+                k_out,
+                v_out if v_out is not None else k_out,
+            ),
+            (rows.stride(0), k_out.stride(0), v_out.stride(0) if v_out is not None else 0, eps),
+            constants=(heads, kv_heads, head_dim, power_of_two(head_dim // 2), HEADS_A_PROGRAM, store),
+            warps=2,
         )
     return q

@@ -7,7 +7,7 @@ import triton.language as tl
 from torch import Tensor
 from triton.language.extra.cuda import gdc_launch_dependents, gdc_wait
 
-from refimpl.model.ops.triton_launch import dependent, power_of_two
+from refimpl.model.ops.triton_launch import Kernel, power_of_two
 
 ENTRIES_A_PROGRAM = 1024
 
@@ -49,10 +49,10 @@ def _load_rows(
     out_indices: tl.tensor,
     out_seq_lens: tl.tensor,
     out_page_table: tl.tensor,
-    bs: tl.tensor,
     width: tl.tensor,
     from_stride: tl.tensor,
     to_stride: tl.tensor,
+    bs: tl.tensor,
     BLOCK: tl.constexpr,
     DEPENDENT: tl.constexpr,
 ) -> None:
@@ -72,24 +72,19 @@ def _load_rows(
     tl.store(out_page_table + i.to(tl.int64) * to_stride + at, entries, mask=inside)
 
 
+STORE_KV, LOAD_ROWS = Kernel(_store_kv), Kernel(_load_rows)
+
+
 def store_kv(k: Tensor, v: Tensor, k_cache: Tensor, v_cache: Tensor, slots: Tensor) -> None:
     """`refimpl.model.ops.store_kv` on CUDA."""
     k, v = k.flatten(1), v.flatten(1)
     tokens, width = k.shape
     if tokens:
-        _store_kv[(tokens,)](
-            k,
-            v,
-            k_cache,
-            v_cache,
-            slots.contiguous(),
-            k.stride(0),
-            v.stride(0),
-            k_cache.stride(0),
-            v_cache.stride(0),
-            width,
-            BLOCK=power_of_two(width),
-            **dependent(k.device),
+        STORE_KV.launch(
+            (tokens, 1, 1),
+            (k, v, k_cache, v_cache, slots.contiguous()),
+            (k.stride(0), v.stride(0), k_cache.stride(0), v_cache.stride(0), width),
+            constants=(power_of_two(width),),
         )
 
 
@@ -105,17 +100,17 @@ def load_rows(
     """`refimpl.model.ops.load_rows` on CUDA."""
     width = out_page_table.shape[1]
     block = min(ENTRIES_A_PROGRAM, power_of_two(width))
-    _load_rows[(bucket, triton.cdiv(width, block))](
-        req_to_token,
-        req_pool_indices.contiguous(),
-        seq_lens.contiguous(),
-        out_indices,
-        out_seq_lens,
-        out_page_table,
-        req_pool_indices.shape[0],
-        width,
-        req_to_token.stride(0),
-        out_page_table.stride(0),
-        BLOCK=block,
-        **dependent(req_to_token.device),
+    LOAD_ROWS.launch(
+        (bucket, -(-width // block), 1),
+        (
+            req_to_token,
+            req_pool_indices.contiguous(),
+            seq_lens.contiguous(),
+            out_indices,
+            out_seq_lens,
+            out_page_table,
+        ),
+        (width, req_to_token.stride(0), out_page_table.stride(0)),
+        free=(req_pool_indices.shape[0],),
+        constants=(block,),
     )

@@ -10,6 +10,7 @@ import torch
 from refimpl.device.durations import refuse_no_time
 from refimpl.device.simulator.machine import DEVICE
 from refimpl.device.simulator.ops import Kind
+from refimpl.device.simulator.streams import Stream
 
 
 def Generator() -> torch.Generator:
@@ -35,6 +36,11 @@ def host_clock_us() -> float:
     """The virtual time of the host; reading it may cost some."""
     DEVICE.host_us += DEVICE.costs.clock_us
     return DEVICE.host_us
+
+
+def is_current(stream: Stream) -> bool:
+    """Whether ops are issued on this stream now; unlike `current_stream()` it takes the host no time."""
+    return stream.stream_id == DEVICE.current.id
 
 
 def sleep_stream(us: float) -> None:
