@@ -46,7 +46,8 @@ def maybe_wait_verify_done(
         Called on the host, with ``schedule_stream`` current. ``SYNCHRONIZE`` blocks the host until the forward has
         executed; ``WAIT`` and ``NONE`` return at once.
     """
-    assert devices.get(device).is_current(schedule_stream), "verify_done orders the current stream"
+    current = devices.get(device).current_stream()
+    assert current == schedule_stream, "verify_done orders the current stream"
     if verify_done is None:
         return
     match variant:

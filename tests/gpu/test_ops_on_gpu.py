@@ -146,6 +146,17 @@ def test_a_batch_is_loaded_as_the_plain_op_loads_it(bs: int) -> None:
         assert torch.equal(ours, expected)
 
 
+@pytest.mark.parametrize("d", [96, 320])
+def test_a_norm_launched_again_takes_what_it_is_given_then(d: int) -> None:
+    """The second launch of a kind goes past Triton's dispatch; one from memory that is not aligned does not."""
+    from refimpl.model.ops import triton_norm
+
+    weight, memory = _random(d), _random(40 * d + 8)
+    for rows, begin in ((5, 0), (5, d), (40, 0), (7, 1), (7, 4), (5, 3), (40, 8)):
+        x = memory[begin : begin + rows * d].view(rows, d)
+        _close(triton_norm.rms_norm(x, weight, EPS), plain.rms_norm(x, weight, EPS))
+
+
 @pytest.mark.skipif(DEVICE == "cpu", reason="the dispatch sends CPU tensors to the plain ops")
 def test_a_gradient_through_a_kernel_is_an_error_and_none_inside_reference() -> None:
     x, weight = _random(2, 8).requires_grad_(), _random(8)

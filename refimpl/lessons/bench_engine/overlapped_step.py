@@ -17,6 +17,8 @@ from refimpl.lessons.bench_engine.workload import Workload
 STALL_US = 20_000.0
 """Long enough for the host to queue some steps with their glue, where it is slower than the device."""
 REPEATS = 20
+QUIET_RUNS = 3
+"""A turn, of the loop without marks: what disturbs the host comes and goes within seconds."""
 COUNTED_TOKENS = 48
 """New tokens of the run in which calls are counted: each step makes the same."""
 
@@ -98,10 +100,11 @@ def _row(
     beside: list[float] = []
     disturbed = 0
     for _ in range(rounds):
-        unmarked = quiet.run(lambda: watched(False))
-        plain.extend(unmarked.outcome.steady(batch))
-        beside.append(unmarked.reference_us)
-        disturbed += unmarked.again
+        for _ in range(QUIET_RUNS):
+            unmarked = quiet.run(lambda: watched(False))
+            plain.extend(unmarked.outcome.steady(batch))
+            beside.append(unmarked.reference_us)
+            disturbed += unmarked.again
         watch = watched(True)
         marked.extend(watch.steady(batch))
         queue = forward_work(scheduler, watch.last_decode(batch))

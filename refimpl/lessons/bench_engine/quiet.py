@@ -17,7 +17,7 @@ MOST_CORES = 8
 """Tried of those that the process may use, evenly spread."""
 NEAR = 1.15
 """Times the fastest reference: as quiet as it gets."""
-PATIENCE_S = 3.0
+PATIENCE_S = 1.5
 """Time for runs that are made again; whoever takes longer is taken as it is."""
 
 
