@@ -135,9 +135,12 @@ def regions_and_work(on: str, dev: Any) -> None:
 
 @snippet
 def branching_graph(on: str, dev: Any) -> None:
-    side, x = dev.Stream(), torch.ones(4, device=on)
-    graph = dev.CUDAGraph()
+    x, graph = torch.ones(4, device=on), dev.CUDAGraph()
     with dev.graph(graph):
+        side = dev.Stream()
+        while side == dev.current_stream():
+            # Streams are handed out round robin: this one was the capture's, which would leave nothing to branch.
+            side = dev.Stream()
         x.add_(1)
         side.wait_stream(dev.current_stream())
         with dev.stream(side):
