@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any
 
 import torch
@@ -17,6 +18,7 @@ from refimpl.fences import Fences, record_publish_ready, wait_publish_ready
 
 Shapes = Mapping[str, tuple[tuple[int, ...], torch.dtype]]
 """By name: the shape of one row, and its type."""
+NOWHERE: Mapping[str, torch.Tensor] = MappingProxyType({})
 
 
 @dataclass(frozen=True)
@@ -123,15 +125,24 @@ class FutureMap:
         lengths: list[int] = self.new_seq_lens_cpu_pinned[rows].tolist()
         return lengths
 
-    def resolve_forward_inputs(self, future_indices: torch.Tensor, names: Iterable[str]) -> RelayPayload:
+    def resolve_forward_inputs(
+        self, future_indices: torch.Tensor, names: Iterable[str], into: Mapping[str, torch.Tensor] = NOWHERE
+    ) -> RelayPayload:
         """What the last step of these requests stashed.
 
         Args:
             future_indices: ``[bs]`` int64, the requests' rows.
             names: of the extras that are wanted.
+            into: memory ``[bs, …]`` by name, ``"bonus_tokens"`` for the tokens; what has none gets new memory.
 
         Order:
             On ``forward_stream``, where the stash was written: in order without a fence.
         """
-        extras = {name: self.extras_buf[name].index_select(0, future_indices) for name in names}
-        return RelayPayload(self.output_tokens_buf.index_select(0, future_indices), extras)
+
+        def gathered(name: str, buffer: torch.Tensor) -> torch.Tensor:
+            if name not in into:
+                return buffer.index_select(0, future_indices)
+            return torch.index_select(buffer, 0, future_indices, out=into[name])
+
+        extras = {name: gathered(name, self.extras_buf[name]) for name in names}
+        return RelayPayload(gathered("bonus_tokens", self.output_tokens_buf), extras)

@@ -139,11 +139,17 @@ class DecodeCudaGraphRunner:
 
     def load_tokens(self, batch: ForwardBatch, tokens: Mapping[str, torch.Tensor]) -> None:
         """Copies what a step starts from alone, by the names of the inputs; on the current stream."""
-        bs = batch.batch_size
-        if bs not in self._first:
-            self._first[bs] = self.inputs.first(bs)
+        inputs = self.tokens_of(batch.batch_size)
         for name, rows in tokens.items():
-            self._first[bs].tokens[name].copy_(rows)
+            # The relay may have been gathered into them.
+            if rows is not inputs[name]:
+                inputs[name].copy_(rows)
+
+    def tokens_of(self, batch_size: int) -> Mapping[str, torch.Tensor]:
+        """The static inputs that a step of so many requests starts from, ``[bs, …]`` by name; the same at each call."""
+        if batch_size not in self._first:
+            self._first[batch_size] = self.inputs.first(batch_size)
+        return self._first[batch_size].tokens
 
     def execute(
         self, batch: ForwardBatch, tokens: Mapping[str, torch.Tensor], publish_read_done: bool = False

@@ -321,7 +321,8 @@ class Scheduler:
         with self.forward_stream:
             relay = None
             if batch.extend is None:
-                relay = self.future_map.resolve_forward_inputs(future_indices, self.worker.relayed(mode))
+                into = self.worker.relay_into(batch.batch_size())
+                relay = self.future_map.resolve_forward_inputs(future_indices, self.worker.relayed(mode), into)
             else:
                 params = [req.params for req in batch.reqs]
                 self.sampling.write(future_indices, params, self.ints, self.floats)

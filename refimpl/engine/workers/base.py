@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 import torch
@@ -12,7 +12,7 @@ import torch
 from refimpl import device as devices
 from refimpl.engine.config import EngineConfig
 from refimpl.engine.forward_batch import ForwardBatch, ForwardResult, OnPublish
-from refimpl.engine.future_map import Shapes
+from refimpl.engine.future_map import NOWHERE, Shapes
 from refimpl.engine.graph_runner import DecodeCudaGraphRunner, GraphSettings
 from refimpl.engine.pools import KVPool, ReqToTokenPool, SWAKVPool, SWATokenToKVPoolAllocator
 from refimpl.engine.sampling_table import SamplingTable
@@ -80,6 +80,14 @@ class Worker(ABC):
     def relayed(self, mode: SamplingMode) -> Iterable[str]:
         """Which of ``relay_shapes`` a step in this mode reads."""
         return self.relay_shapes
+
+    def relay_into(self, batch_size: int) -> Mapping[str, torch.Tensor]:
+        """Static inputs that a step's relay is gathered into, by name: a graph that starts from it finds it there.
+
+        Without them it is gathered into memory of its own, and copied when the graph's batch is loaded: on a plan
+        stream, for one, where the inputs may still be those of a replay.
+        """
+        return NOWHERE
 
     @abstractmethod
     def forward_extend(self, batch: ForwardBatch, on_publish: OnPublish) -> ForwardResult:

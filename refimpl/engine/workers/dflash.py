@@ -5,6 +5,7 @@ Source: sgl-project/sglang, ``speculative/dflash_worker_v2.py``; arXiv 2602.0603
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from types import MappingProxyType
 
 import torch
@@ -63,6 +64,9 @@ class DFlashWorker(Worker):
 
     def runners(self) -> tuple[DecodeCudaGraphRunner, ...]:
         return self.draft_runner, self.verify_runner, self.extend_runner
+
+    def relay_into(self, batch_size: int) -> Mapping[str, torch.Tensor]:
+        return self.draft_runner.tokens_of(batch_size)
 
     def forward_extend(self, batch: ForwardBatch, on_publish: OnPublish) -> ForwardResult:
         on_publish(batch.seq_lens)

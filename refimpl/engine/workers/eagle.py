@@ -5,12 +5,14 @@ Source: sgl-project/sglang, ``speculative/eagle_worker_v2.py``; arXiv 2503.01840
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import torch
 
 from refimpl.engine.config import EngineConfig
 from refimpl.engine.decode_inputs import DecodeInputs, rows_behind
 from refimpl.engine.forward_batch import ForwardBatch, ForwardResult, OnPublish, pack_first
-from refimpl.engine.future_map import RelayPayload, Shapes
+from refimpl.engine.future_map import NOWHERE, RelayPayload, Shapes
 from refimpl.engine.graph_runner import DecodeCudaGraphRunner, Outputs
 from refimpl.engine.workers.base import Resources, Worker
 from refimpl.engine.workers.draft_common import (
@@ -80,6 +82,9 @@ class EagleWorker(Worker):
 
     def runners(self) -> tuple[DecodeCudaGraphRunner, ...]:
         return self.draft_runner, self.verify_runner, self.extend_runner
+
+    def relay_into(self, batch_size: int) -> Mapping[str, torch.Tensor]:
+        return NOWHERE if self.plan is not None else self.draft_runner.tokens_of(batch_size)
 
     def forward_extend(self, batch: ForwardBatch, on_publish: OnPublish) -> ForwardResult:
         on_publish(batch.seq_lens)

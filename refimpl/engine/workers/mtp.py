@@ -5,7 +5,7 @@ Source: sgl-project/sglang, ``speculative/multi_layer_eagle_worker_v2.py``.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 import torch
@@ -14,7 +14,7 @@ from refimpl.engine.config import EngineConfig
 from refimpl.engine.decode_inputs import DecodeInputs
 from refimpl.engine.errors import EngineError
 from refimpl.engine.forward_batch import ForwardBatch, ForwardResult, OnPublish, pack_first
-from refimpl.engine.future_map import RelayPayload, Shapes
+from refimpl.engine.future_map import NOWHERE, RelayPayload, Shapes
 from refimpl.engine.graph_runner import DecodeCudaGraphRunner, Outputs
 from refimpl.engine.workers.base import Resources, Worker
 from refimpl.engine.workers.draft_common import (
@@ -114,6 +114,11 @@ class MtpWorker(Worker):
     def relayed(self, mode: SamplingMode) -> Iterable[str]:
         drawn = mode is not SamplingMode.GREEDY
         return [name for name in self.relay_shapes if drawn or name != "draft_probs"]
+
+    def relay_into(self, batch_size: int) -> Mapping[str, torch.Tensor]:
+        if self.plan is not None:
+            return NOWHERE
+        return {**self.verify_runner.tokens_of(batch_size), **self.extend_runner.tokens_of(batch_size)}
 
     def forward_extend(self, batch: ForwardBatch, on_publish: OnPublish) -> ForwardResult:
         on_publish(batch.seq_lens)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from types import MappingProxyType
 
 import torch
@@ -44,6 +45,9 @@ class PlainWorker(Worker):
 
     def runners(self) -> tuple[DecodeCudaGraphRunner, ...]:
         return (self.runner,)
+
+    def relay_into(self, batch_size: int) -> Mapping[str, torch.Tensor]:
+        return self.runner.tokens_of(batch_size)
 
     def forward_extend(self, batch: ForwardBatch, on_publish: OnPublish) -> ForwardResult:
         on_publish(batch.seq_lens)

@@ -26,7 +26,8 @@ def forward_work(scheduler: Scheduler, batch: ForwardBatch) -> Queue:
 
     def queue() -> None:
         if not batch.forward_mode.is_extend():
-            relay.resolve_forward_inputs(rows, scheduler.worker.relayed(batch.mode))
+            worker = scheduler.worker
+            relay.resolve_forward_inputs(rows, worker.relayed(batch.mode), worker.relay_into(batch.batch_size))
         result = scheduler.worker.forward_batch_generation(batch, publish)
         relay.stash(rows, result.relay)
         scheduler.results.copy_to_cpu(result, next(steps))

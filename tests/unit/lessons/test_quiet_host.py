@@ -41,8 +41,9 @@ def test_a_run_in_which_the_host_became_slower_is_made_again_and_left_out(cores:
 def test_where_it_is_never_quiet_the_least_disturbed_run_counts(
     cores: list[set[int]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    clock = iter([0.0, 1.0, 2.0, 3.0])
+    clock = iter([0.0, 0.3, 0.6, 0.9])
     monkeypatch.setattr(quiet.time, "monotonic", lambda: next(clock))
+    monkeypatch.setattr(quiet, "PATIENCE_S", 1.0)
     slower = [30.0, 30.0, 60.0, 30.0, 30.0, 50.0, 30.0, 30.0, 70.0]
     outcomes = iter("abc")
     run = QuietHost(_given(slower), binds=True).run(lambda: next(outcomes))
