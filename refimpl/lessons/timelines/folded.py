@@ -7,7 +7,7 @@ kept that another lane could meet; memory that one lane alone touches, and its w
 from __future__ import annotations
 
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from types import MappingProxyType
@@ -242,8 +242,8 @@ def _written_by(ops: Iterable[Op]) -> dict[str, str]:
 
 def _names(ops: Iterable[Op], kept: Set[str], turns: Turns, joined: Mapping[str, Sequence[str]]) -> dict[str, str]:
     """What memory is called: its name, counted from the first turn; or one after those who have it one after another,
-    or after the op that writes it first."""
-    names = dict[str, str]()
+    or after the op that writes it first. The second of a name is counted: ``"new_seq_lens (2)"``."""
+    names, named = dict[str, str](), Counter[str]()
     for buf, by in _written_by(ops).items():
         if buf in kept:
             name = turns.renumbered(buf) if _UNNAMED.fullmatch(buf) is None else f"made by {by}"
@@ -251,7 +251,8 @@ def _names(ops: Iterable[Op], kept: Set[str], turns: Turns, joined: Mapping[str,
                 owners = dict.fromkeys(map(base, joined[buf]))
                 of_writer = [owner for owner in owners if owner.startswith(f"{base(by)}.")]
                 name = " / ".join(of_writer or owners)
-            names[buf] = name if name not in names.values() else f"{name} ({buf})"
+            named[name] += 1
+            names[buf] = name if named[name] == 1 else f"{name} ({named[name]})"
     return names
 
 

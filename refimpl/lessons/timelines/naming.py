@@ -41,7 +41,7 @@ OF_TURN = "{} of turn {}"
 """What is made anew in each turn: its name, and the number of the turn."""
 KV_TRANSFER = "kv transfer"
 """The agent that brings keys and values, which is no stream of the engine's."""
-_NUMBERED = re.compile(r"( of turn)? \d+$")
+_NUMBERED = re.compile(r"(( of turn)? \d+| \(\d+\))$")
 
 
 def base(name: str) -> str:
