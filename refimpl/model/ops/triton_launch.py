@@ -2,7 +2,7 @@
 
 Triton works out anew at each launch which compiled kernel the arguments ask for, which takes the host longer than the
 launch does; a decode step has few kernels, a prefill some dozens. Here what was compiled is found again by what that
-choice depends on.
+choice depends on. (Triton's launch hooks, by which its own profiler counts, hear the first launch of a kind alone.)
 
 Programmatic dependent launch takes the launch latency out of a chain of short kernels. A kernel launched so first calls
 `gdc_wait`, before it reads or writes anything that another kernel writes or reads; then all before it is complete and
