@@ -61,7 +61,7 @@ class Step:
         blocked_us, added_us: of these, in calls that block; and in work that the benchmark added.
         blocked_before_us, launch_us: of blocked_us, before the launch of its forward; and from its beginning to there.
         device_us: from the begin of its work on the forward stream to that of the next; None without marks.
-        idle_us: from the end of the work of the decode before to the begin of its own; None without marks.
+        idle_us: of device_us, from the end of its work to the begin of the next decode's; None without marks.
     """
 
     us: float
@@ -102,7 +102,7 @@ class Watch:
             whole = all(beat.decodes(batch_size) for beat in (before, now, after))
             stretch = stretch + 1 if whole else 0
             if stretch > skip:
-                steps.append(_step(before, now, after))
+                steps.append(_step(now, after))
         return steps
 
     def last_decode(self, batch_size: int) -> ForwardBatch:
@@ -242,12 +242,12 @@ def _after(owner: Any, name: str, note: Callable[[], None]) -> AbstractContextMa
     return patch.object(owner, name, run)
 
 
-def _step(before: Beat, now: Beat, after: Beat) -> Step:
+def _step(now: Beat, after: Beat) -> Step:
     device_us = idle_us = None
-    marks: Sequence[Any] = (before.ended, now.begun, after.begun)
+    marks: Sequence[Any] = (now.begun, now.ended, after.begun)
     if None not in marks:
         device_us = 1000 * float(now.begun.elapsed_time(after.begun))
-        idle_us = 1000 * float(before.ended.elapsed_time(now.begun))
+        idle_us = 1000 * float(now.ended.elapsed_time(after.begun))
     return Step(
         after.begin_us - now.begin_us,
         now.blocked_us,
