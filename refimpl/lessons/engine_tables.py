@@ -123,8 +123,8 @@ def _steps(of: Result) -> Table:
         )
         for row in _rows(of, "overlapped_steps")
     ]
-    heads = ("weights", "draft", "batch", "step, ms", "forward", "host", "calls", "reference, µs", "step ÷ longer")
-    return _table(of, (*heads, "GPU idle"), rows, ("overlapped_steps",))
+    heads = ("size", "draft", "batch", "step", "forward", "host", "calls", "reference", "÷ longer", "idle")
+    return _table(of, heads, rows, ("overlapped_steps",))
 
 
 def _plain(of: Result) -> Table:

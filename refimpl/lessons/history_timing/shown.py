@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from textwrap import fill
 from typing import Any
 
 from refimpl.lessons import results
@@ -37,6 +38,10 @@ LEGEND = (
 )
 
 
+WIDTH = 88
+"""Characters of a line in a notebook's output."""
+
+
 def text(rows: Sequence[FenceRow]) -> str:
     """Rows of one run for a terminal or a notebook; columns that say the same in every row are left out.
 
@@ -55,7 +60,7 @@ def text(rows: Sequence[FenceRow]) -> str:
     ]
     first = rows[0]
     same = f"{first.model}, batch {first.batch}; n = {min(row.n for row in rows)} steps. {LEGEND}"
-    return "\n".join([*lines, "", same])
+    return "\n".join([*lines, "", fill(same, WIDTH)])
 
 
 def complete(part: str, model: str | None = None, folder: Path = results.FOLDER) -> str:

@@ -9,7 +9,7 @@ from refimpl.lessons.history_timing import live
 from refimpl.lessons.history_timing.cases import COARSE, DFLASH, LATEST, Case, Pair
 from refimpl.lessons.history_timing.pictures import blocked_picture, gain_picture
 from refimpl.lessons.history_timing.rows import PairRow
-from refimpl.lessons.history_timing.shown import COMMAND, RESULT, complete, saved, saved_pairs, text
+from refimpl.lessons.history_timing.shown import COMMAND, RESULT, WIDTH, complete, saved, saved_pairs, text
 from tests.unit.lessons.timed_rows import ROW
 
 PAIR = PairRow("8b", DFLASH, 16, LATEST, COARSE, False, 0.0, 0.0, False, 0.999, 0.998, 1.001, -9.0, 6)
@@ -21,11 +21,12 @@ def save(folder: Path, **parts: list[Any]) -> None:
 
 
 def test_columns_that_tell_no_row_from_another_are_left_out() -> None:
-    heads, first, second, _, note = text([ROW, replace(ROW, preset=COARSE, step_ms=13.6)]).splitlines()
+    heads, first, second, _, *note = text([ROW, replace(ROW, preset=COARSE, step_ms=13.6)]).splitlines()
     assert " ".join(heads.split()) == "preset host forward step held before held after launch at GPU idle"
     assert first.split()[:4] == ["latest", "1.250", "13.500", "13.500"]
     assert "12.250" in second
-    assert note.startswith("8b, batch 16; n = 36 steps")
+    assert note[0].startswith("8b, batch 16; n = 36 steps")
+    assert max(map(len, note)) <= WIDTH
 
 
 def test_what_was_added_tells_rows_of_one_preset_apart() -> None:
