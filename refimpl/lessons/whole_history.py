@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from textwrap import fill
 from typing import Any
 
 from refimpl.commands.tables import text
@@ -16,6 +15,7 @@ from refimpl.fences import Expect, Preset, history, preset
 from refimpl.lessons import results
 from refimpl.lessons.history import legend
 from refimpl.lessons.history.hazards import few, named
+from refimpl.lessons.lines import wrapped
 
 SIM, GPU = "history_sim", "history_h200"
 RACY = "racy, no harm seen"
@@ -33,8 +33,6 @@ COMMANDS = {
 PULL = "https://github.com/sgl-project/sglang/pull"
 MOST_NAMED = 8
 """Rows that a run lacks: more of them are counted and not named."""
-WIDTH = 100
-"""Of a line below a table of a terminal."""
 
 Row = Mapping[str, Any]
 
@@ -149,7 +147,7 @@ def quiet_text(names: Sequence[str] | None = None, folder: Path = results.FOLDER
     means = ["On: the device of the complete run", *legend.counts(presets, "wrong text", "dropped tokens too", False)]
     of = [name for name in (SIM, GPU) if any(row["on"] == DEVICES[name] for row in rows)]
     below = [legend.told(means), *(provenance(name, folder).strip("*") for name in of)]
-    return "\n".join([text(rows), "", *(fill(words, WIDTH, break_on_hyphens=False) for words in below)])
+    return "\n".join([text(rows), "", *map(wrapped, below)])
 
 
 def corrections() -> str:

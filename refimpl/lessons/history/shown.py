@@ -7,7 +7,6 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
-from textwrap import fill
 from typing import Any
 
 from refimpl import device as devices
@@ -21,6 +20,7 @@ from refimpl.lessons.history.hazards import few, named
 from refimpl.lessons.history.outcome import Outcome
 from refimpl.lessons.history.presets import Plan, run_presets
 from refimpl.lessons.history.timed import Cost
+from refimpl.lessons.lines import wrapped
 from refimpl.lessons.lossless.setups import TINY_MODELS
 from refimpl.lessons.markdown import table
 from refimpl.program.errors import UserError
@@ -29,8 +29,6 @@ RUNS = {"sim": 12, "cuda": 40}
 """By device: orders of an adversary, or runs with stalled streams. Most masked races show in every second one."""
 MOST_WORKERS = 4
 """Processes of a chapter: each drives an engine of its own."""
-WIDTH = 100
-"""Of a line below a table of a terminal."""
 PULL = "https://github.com/sgl-project/sglang/pull"
 CAMPAIGNS = {"history_sim": "orders of the simulated device's adversary", "history_h200": "runs with stalled streams"}
 """Result files of all presets, by what a run of them is."""
@@ -80,7 +78,7 @@ def found(outcomes: Sequence[Outcome]) -> str:
     faults = any(ran.fault for one in outcomes for ran in one.ran)
     timed = any(one.cost for one in outcomes)
     rows = [{**_found(one, faults), **(_cost(one.cost) if timed else {}), **_agrees(one)} for one in outcomes]
-    return "\n".join([text(rows), "", fill(_legend(outcomes, faults, timed), WIDTH)])
+    return "\n".join([text(rows), "", wrapped(_legend(outcomes, faults, timed))])
 
 
 def committed(names: Sequence[str], folder: Path = results.FOLDER) -> str:

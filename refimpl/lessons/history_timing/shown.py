@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from textwrap import fill
 from typing import Any
 
 from refimpl.lessons import results
@@ -10,6 +9,7 @@ from refimpl.lessons.bench_engine.added import origins
 from refimpl.lessons.history_timing.bars import PAIRS
 from refimpl.lessons.history_timing.cases import PARTS
 from refimpl.lessons.history_timing.rows import FenceRow, PairRow
+from refimpl.lessons.lines import wrapped
 from refimpl.lessons.markdown import table
 
 RESULT = "bench_fences"
@@ -38,10 +38,6 @@ LEGEND = (
 )
 
 
-WIDTH = 88
-"""Characters of a line in a notebook's output."""
-
-
 def text(rows: Sequence[FenceRow]) -> str:
     """Rows of one run for a terminal or a notebook; columns that say the same in every row are left out.
 
@@ -60,7 +56,7 @@ def text(rows: Sequence[FenceRow]) -> str:
     ]
     first = rows[0]
     same = f"{first.model}, batch {first.batch}; n = {min(row.n for row in rows)} steps. {LEGEND}"
-    return "\n".join([*lines, "", fill(same, WIDTH)])
+    return "\n".join([*lines, "", wrapped(same)])
 
 
 def complete(part: str, model: str | None = None, folder: Path = results.FOLDER) -> str:

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
+from refimpl.lessons.lines import wrapped
 from refimpl.lessons.timelines.naming import base
 from refimpl.order import EdgeKind, Explanation, Fence, Race, check, drop, explain, fences_of
 from refimpl.program import (
@@ -53,9 +54,8 @@ class Proof:
     def __str__(self) -> str:
         lines = [f"{self.first} comes before {self.second} in every order:"]
         lines += [f"  {number}. {edge}" for number, edge in enumerate(self.edges, 1)]
-        return "\n".join(
-            [*lines, f"So are all {self.pairs} pairs of ops of two lanes that use the same bytes ordered."]
-        )
+        lines += [f"So are all {self.pairs} pairs of ops of two lanes that use the same bytes ordered."]
+        return "\n".join(map(wrapped, lines))
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,8 @@ class Counterexample:
     def __str__(self) -> str:
         lines = [f"{self.kind} on {self.buffer}: {self.second} can come before {self.first}, as in {self.schedule}:"]
         lines += [f"  {step}" for step in self.steps]
-        return "\n".join([*lines, *(self.wrong or ("Every value is right all the same: it is written again.",))])
+        lines += self.wrong or ("Every value is right all the same: it is written again.",)
+        return "\n".join(map(wrapped, lines))
 
 
 def proof(program: Program, first: str, second: str) -> Proof:

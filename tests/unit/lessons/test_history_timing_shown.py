@@ -9,7 +9,8 @@ from refimpl.lessons.history_timing import live
 from refimpl.lessons.history_timing.cases import COARSE, DFLASH, LATEST, Case, Pair
 from refimpl.lessons.history_timing.pictures import blocked_picture, gain_picture
 from refimpl.lessons.history_timing.rows import PairRow
-from refimpl.lessons.history_timing.shown import COMMAND, RESULT, WIDTH, complete, saved, saved_pairs, text
+from refimpl.lessons.history_timing.shown import COMMAND, RESULT, complete, saved, saved_pairs, text
+from refimpl.lessons.lines import WIDTH
 from tests.unit.lessons.timed_rows import ROW
 
 PAIR = PairRow("8b", DFLASH, 16, LATEST, COARSE, False, 0.0, 0.0, False, 0.999, 0.998, 1.001, -9.0, 6)
