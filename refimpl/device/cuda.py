@@ -54,7 +54,8 @@ def host_clock_us() -> float:
 def is_current(stream: torch.cuda.Stream) -> bool:
     """Whether ops are issued on this stream now; `current_stream()` makes a new object to say so, which takes longer
     than a launch."""
-    return bool(torch._C._cuda_getCurrentRawStream(stream.device_index) == stream.cuda_stream)
+    device = torch.cuda.current_device()
+    return stream.device_index == device and torch._C._cuda_getCurrentRawStream(device) == stream.cuda_stream
 
 
 def sleep_stream(us: float) -> None:

@@ -42,7 +42,6 @@ class ScheduleBatch:
         req_pool_indices: ``[bs]`` int64 on the device; None where the requests changed since it was made. Written by
             schedule, in new memory each time: a forward in flight reads the old one.
         spec_info: what the last step left beside the relay; None where that is nothing.
-        mode: how its tokens are chosen; None where the requests changed since it was worked out.
     """
 
     forward_mode: ForwardMode
@@ -51,7 +50,7 @@ class ScheduleBatch:
     seq_lens: torch.Tensor | None = None
     req_pool_indices: torch.Tensor | None = field(default=None, repr=False)
     spec_info: DraftInput | None = field(default=None, repr=False)
-    mode: SamplingMode | None = field(default=None, repr=False)
+    _mode: SamplingMode | None = field(default=None, repr=False, init=False)
 
     def is_empty(self) -> bool:
         return not self.reqs
@@ -70,7 +69,7 @@ class ScheduleBatch:
         if self.spec_info is not None and reqs:
             self.spec_info.filter_batch([at for at, req in enumerate(self.reqs) if req in reqs])
         self.reqs = list(reqs)
-        self.req_pool_indices = self.mode = None
+        self.req_pool_indices = self._mode = None
 
     def merge_batch(self, other: ScheduleBatch) -> None:
         """Takes the other's requests in, as rows that decode."""
@@ -79,13 +78,13 @@ class ScheduleBatch:
         elif other.reqs and self.spec_info is not None and other.spec_info is not None:
             self.spec_info = self.spec_info.merged_with(other.spec_info)
         self.reqs = self.reqs + other.reqs
-        self.req_pool_indices = self.mode = None
+        self.req_pool_indices = self._mode = None
 
     def sampling_mode(self) -> SamplingMode:
-        """The cheapest mode that serves all of them."""
-        if self.mode is None:
-            self.mode = sampling_mode(self.reqs)
-        return self.mode
+        """The cheapest mode that serves all of them, worked out when they change."""
+        if self._mode is None:
+            self._mode = sampling_mode(self.reqs)
+        return self._mode
 
     def upload_rows(self, staging: Staging) -> torch.Tensor:
         """``req_pool_indices``, copied to the device if the requests changed; on ``schedule_stream``."""

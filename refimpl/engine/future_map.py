@@ -19,6 +19,7 @@ from refimpl.fences import Fences, record_publish_ready, wait_publish_ready
 Shapes = Mapping[str, tuple[tuple[int, ...], torch.dtype]]
 """By name: the shape of one row, and its type."""
 NOWHERE: Mapping[str, torch.Tensor] = MappingProxyType({})
+"""No memory is given to gather into."""
 
 
 @dataclass(frozen=True)
@@ -136,7 +137,8 @@ class FutureMap:
             into: memory ``[bs, …]`` by name, ``"bonus_tokens"`` for the tokens; what has none gets new memory.
 
         Order:
-            On ``forward_stream``, where the stash was written: in order without a fence.
+            On ``forward_stream``, where the stash was written: in order without a fence. ``into`` is overwritten, so
+            no other stream may still read it.
         """
 
         def gathered(name: str, buffer: torch.Tensor) -> torch.Tensor:

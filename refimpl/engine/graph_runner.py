@@ -162,8 +162,8 @@ class DecodeCudaGraphRunner:
             publish_read_done: whether no later runner of this step reads the shared tables.
 
         Returns:
-            Views of the graph's outputs for the batch's requests. They are overwritten by the next replay: whoever
-            reads them on another stream copies them first.
+            Views of the graph's outputs for the batch's requests. They are overwritten by the next replay, and an input
+            that is handed on by the next load: whoever reads them on another stream copies them first.
 
         Order:
             On ``forward_stream``; the host does not block.

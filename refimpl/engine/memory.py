@@ -53,7 +53,7 @@ class CacheMemory:
     def can_decode(self, reqs: Sequence[Req]) -> bool:
         """Whether the slots are there."""
         available = self.allocator.available()
-        # No request lacks more than the reserve, so mostly there is nothing to add up.
+        # No request lacks more than the reserve, as what it has committed has slots: mostly nothing is added up.
         return len(reqs) * self.reserve <= available or self.needed(reqs) <= available
 
     def can_admit(self, req: Req, promised: int) -> bool:
@@ -72,7 +72,7 @@ class CacheMemory:
             ``[n]`` int32 slots in the order of the requests, a copy.
 
         Order:
-            As :meth:`prepare_for_decode`.
+            As :meth:`prepare_for_decode`; the copy is made on ``schedule_stream``.
         """
         slots = self._allocate(reqs, lens, staging)
         assert slots is not None, "a prompt has tokens"
@@ -143,16 +143,21 @@ class CacheMemory:
         for req, end in zip(reqs, lens, strict=True):
             row = req.row * width
             cells += range(row + req.kv_allocated_len, row + end)
-            req.kv_allocated_len = end
         if not cells:
             return None
-        if not self.plan_stream:
-            return self._assign(cells, staging)
-        # Safe because: plan writes req_to_token after schedule's barrier, which it inherits here.
+        slots = self._assign_on_plan(cells, staging) if self.plan_stream else self._assign(cells, staging)
+        for req, end in zip(reqs, lens, strict=True):
+            req.kv_allocated_len = end
+        return slots
+
+    def _assign_on_plan(self, cells: list[int], staging: Staging) -> torch.Tensor:
+        # Safe because: plan writes req_to_token after schedule's barrier, which it inherits here, and reads the stack
+        # after schedule's last free.
         self._streams.plan_stream.wait_stream(self._streams.schedule_stream)
         with self._streams.plan_stream:
             slots = self._assign(cells, staging)
-        # Safe because: schedule, and behind it forward, reads req_to_token after plan wrote it.
+        # Safe because: schedule, and behind it forward, reads req_to_token after plan wrote it; and schedule frees
+        # slots, over those that plan reads, after plan has read them.
         self._streams.schedule_stream.wait_stream(self._streams.plan_stream)
         return slots
 

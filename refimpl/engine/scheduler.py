@@ -309,6 +309,7 @@ class Scheduler:
         """
         self.forward_ct += 1
         mode = batch.sampling_mode()
+        # Safe because: a capture clears the static inputs, and the relay is gathered into them behind it.
         self.capture_blocking(mode)
         future_indices = batch.upload_rows(self.ints)
         seq_lens = self.lengths.resolve(batch, future_indices)

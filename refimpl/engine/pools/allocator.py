@@ -63,7 +63,8 @@ class TokenToKVPoolAllocator:
         """Takes `n` slots, or none: None if fewer are free, upon which the scheduler retracts a request.
 
         Returns:
-            `[n]` int32 on the device, in the order in which `n` calls for one slot each would give them. A copy. It
+            `[n]` int32 on the device, in the order in which `n` calls for one slot each would give them. A copy: as
+            a view of the stack it would change under a forward that still reads it, once slots are freed (WAR). It
             belongs to the stream current now; keep it alive until the last stream that reads it has done so.
         Raises:
             ValueError: `n` is negative.

@@ -67,7 +67,10 @@ class SWATokenToKVPoolAllocator:
         return None if full is None else full.clone()
 
     def alloc_view(self, n: int) -> torch.Tensor | None:
-        """As `alloc`, but a part of the stack of full slots, as `TokenToKVPoolAllocator.alloc_view`."""
+        """As `alloc`, but a part of the stack of full slots, as `TokenToKVPoolAllocator.alloc_view`.
+
+        Order: as of that one; and it writes the map, cells of free slots alone.
+        """
         if n > self.available():
             return None
         full, swa = self.full.alloc_view(n), self.swa.alloc_view(n)

@@ -86,6 +86,9 @@ class Worker(ABC):
 
         Without them it is gathered into memory of its own, and copied when the graph's batch is loaded: on a plan
         stream, for one, where the inputs may still be those of a replay.
+
+        Order:
+            Gathered on ``forward_stream``, behind the last replay that read them.
         """
         return NOWHERE
 

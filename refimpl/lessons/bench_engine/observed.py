@@ -105,6 +105,17 @@ class Watch:
                 steps.append(_step(now, after))
         return steps
 
+    def middle_decode(self, batch_size: int) -> ForwardBatch:
+        """The batch of the decode of this many requests in the middle of the run: of average length.
+
+        Raises:
+            ValueError: there was none.
+        """
+        batches = [beat.batch for beat in self.beats if beat.batch is not None and beat.decodes(batch_size)]
+        if not batches:
+            raise ValueError(f"no decode of {batch_size} requests was seen: ask for more new tokens")
+        return batches[len(batches) // 2]
+
     def last_decode(self, batch_size: int) -> ForwardBatch:
         """The batch of the last decode of this many requests.
 

@@ -31,13 +31,14 @@ class OverlappedStepRow:
         model, draft: which weights.
         batch: requests that decode together, none arriving or leaving.
         step_ms, step_p10_ms, step_p90_ms: one step of `event_loop_overlap`, by the host's clock, nothing attached.
-        forward_ms: its forward-stream work, glue included, queued back to back without a scheduler.
+        forward_ms: its forward-stream work, glue included, queued back to back without a scheduler: that of a step in
+            the middle of the run, since texts grow.
         host_ms: what the host does in a step but stand still.
         blocked_ms: how long it stands still, in `copy_done.synchronize()`.
         calls: what the host calls in a step, by kind.
         reference_us: a fixed set of calls, timed before and after each of these runs, the slower of the two: how fast
             the host was then.
-        disturbed: of these runs, those that were left out and made again, as the host was slower meanwhile.
+        disturbed: runs that were left out, as the host was slower beside them.
         over_forward: step over forward work.
         over_bound: step over the longer of host work and forward work.
         device_step_ms: one step by events on the forward stream, in runs of their own.
@@ -107,7 +108,7 @@ def _row(
             disturbed += unmarked.again
         watch = watched(True)
         marked.extend(watch.steady(batch))
-        queue = forward_work(scheduler, watch.last_decode(batch))
+        queue = forward_work(scheduler, watch.middle_decode(batch))
         alone.extend(forward_stream_ms(scheduler, queue, REPEATS, STALL_US))
     step = Spread.of([one.us for one in plain]).scaled(1e-3)
     forward, host = statistics.median(alone), _median_ms(plain, lambda one: one.host_us)

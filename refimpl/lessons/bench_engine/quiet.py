@@ -2,7 +2,8 @@
 
 A lent machine shares its cores with others: the same calls take twice as long on one core as on another, and in one
 second as in the next. What is to be known is the engine and not its neighbours, so a run is given the core on which a
-fixed set of calls is done soonest, and made again if those calls have become slower meanwhile.
+fixed set of calls is done soonest, and made again if these are slow beside it. Runs are chosen by those calls, never by
+what came out of the runs themselves.
 """
 
 import os
@@ -67,7 +68,7 @@ class QuietHost:
 
     @contextmanager
     def _on_the_quietest_core(self) -> Iterator[float]:
-        """Inside, the calling thread alone stays on one core; yields the reference there."""
+        """Inside, the calling thread stays on one core, and threads that it starts; yields the reference there."""
         if not self._binds or not hasattr(os, "sched_setaffinity"):
             yield self._timed()
             return

@@ -41,7 +41,7 @@ OF_TURN = "{} of turn {}"
 """What is made anew in each turn: its name, and the number of the turn."""
 KV_TRANSFER = "kv transfer"
 """The agent that brings keys and values, which is no stream of the engine's."""
-_NUMBERED = re.compile(r"(( of turn)? \d+| \(\d+\))$")
+_NUMBERED = re.compile(r"(( of turn)? \d+)?( \(\d+\))?$")
 
 
 def base(name: str) -> str:
@@ -113,7 +113,8 @@ def _left(scheduler: Scheduler) -> Iterator[tuple[Any, str]]:
         if isinstance(batch, ForwardBatch):
             yield batch.req_pool_indices, "req_pool_indices"
             yield batch.seq_lens, "seq_lens"
-            yield (None if batch.relay is None else batch.relay.bonus_tokens), "bonus_tokens"
+            if batch.relay is not None and not scheduler.worker.relay_into(batch.batch_size):
+                yield batch.relay.bonus_tokens, "bonus_tokens"
     left = scheduler.last_batch.spec_info
     if left is not None:
         yield left.new_seq_lens, "new_seq_lens"
@@ -150,11 +151,12 @@ def _inputs(worker: Worker) -> Iterator[tuple[Any, str]]:
 
 
 def _outputs(worker: Worker) -> Iterator[tuple[Any, str]]:
-    """What each graph leaves, in memory of the graph; one for each size."""
+    """What each graph leaves, in memory of the graph; one for each size. An input that it hands on has its name."""
     for runner in worker.runners():
         for (size, _), captured in runner._captured.items():
             for name, tensor in captured.outputs.items():
-                yield tensor, f"{runner.name}.{name} {size}"
+                if name not in runner.inputs.tokens:
+                    yield tensor, f"{runner.name}.{name} {size}"
 
 
 @dataclass(frozen=True)

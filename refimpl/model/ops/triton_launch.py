@@ -2,7 +2,8 @@
 
 Triton works out anew at each launch which compiled kernel the arguments ask for, which takes the host longer than the
 launch does; a decode step has few kernels, a prefill some dozens. Here what was compiled is found again by what that
-choice depends on. (Triton's launch hooks, by which its own profiler counts, hear the first launch of a kind alone.)
+choice depends on. (Triton's launch hooks, by which its own profiler counts, are
+not called there.)
 
 Programmatic dependent launch takes the launch latency out of a chain of short kernels. A kernel launched so first calls
 `gdc_wait`, before it reads or writes anything that another kernel writes or reads; then all before it is complete and
@@ -24,8 +25,6 @@ from torch import Tensor
 
 HOPPER = (9, 0)
 """The first compute capability with programmatic dependent launch."""
-
-
 ALIGNED = 16
 """Bytes; Triton loads wider from memory that begins at a multiple of it, and compiles for that."""
 
@@ -49,50 +48,62 @@ class Kernel:
         free: tuple[int, ...] = (),
         constants: tuple[Any, ...] = (),
         warps: int = 4,
-        stages: int = 3,
+        stages: int | None = None,
     ) -> None:
         """Launches it on the current stream; the first launch of a kind compiles.
 
         Args:
             grid: programs in each direction; all of them at least 1.
             tensors: on the current device.
-            numbers: sizes, strides and factors, which are few: it is compiled for each set that differs for Triton.
+            numbers: sizes, strides and factors, which are few: it is compiled for each set that differs for Triton. One
+                of them is always an int, or always a float.
             free: numbers below 2**31 of which there are many.
             constants: of the kernel but the last.
-            warps, stages: of a program.
+            warps, stages: of a program; None for as many stages as Triton chooses.
         """
         pointers = [tensor.data_ptr() for tensor in tensors]
-        first, device, bits = tensors[0], tensors[0].get_device(), 0
+        device, bits = tensors[0].get_device(), 0
         for pointer in pointers:
             bits |= pointer
         kind = (device, numbers, constants, warps, stages, *[tensor.dtype for tensor in tensors])
         known = None if bits % ALIGNED else self._compiled.get(kind)
-        if known is not None:
-            compiled, depends = known
-            stream = torch._C._cuda_getCurrentRawStream(device)
-            # As Triton's own dispatch ends. A tensor may be given as its address; constants keep their places.
-            compiled.run(
-                *grid,
-                stream,
-                compiled.function,
-                compiled.packed_metadata,
-                None,
-                None,
-                None,
-                *pointers,
-                *numbers,
-                *free,
-                *constants,
-                depends,
-            )
+        if known is None:
+            kept = kind if not bits % ALIGNED else None
+            self._dispatch(kept, grid, (*tensors, *numbers, *free, *constants), warps, stages)
             return
+        compiled, depends = known
+        stream = torch._C._cuda_getCurrentRawStream(device)
+        hooks = None, None, None
+        # As Triton's own dispatch ends. A tensor may be given as its address; constants keep their places.
+        arguments = (*pointers, *numbers, *free, *constants, depends)
+        compiled.run(*grid, stream, compiled.function, compiled.packed_metadata, *hooks, *arguments)
+
+    def _dispatch(
+        self,
+        kind: tuple[Any, ...] | None,
+        grid: tuple[int, int, int],
+        arguments: tuple[Any, ...],
+        warps: int,
+        stages: int | None,
+    ) -> None:
+        """Launches it the way of Triton, and keeps what that compiled under its kind, if it has one."""
+        first: Tensor = arguments[0]
         depends = starts_early(first.device)
-        options = {"launch_pdl": True} if depends else {}
-        arguments = (*tensors, *numbers, *free, *constants, depends)
-        compiled = self._jit[grid](*arguments, num_warps=warps, num_stages=stages, **options)
+        options: dict[str, Any] = {"launch_pdl": True} if depends else {}
+        if stages is not None:
+            options["num_stages"] = stages
+        compiled = self._jit[grid](*arguments, depends, num_warps=warps, **options)
         # An interpreter, which Triton has for machines without a GPU, compiles nothing.
-        if compiled is not None and not bits % ALIGNED:
+        if kind is not None and compiled is not None and _compiles_for_kinds(first):
             self._compiled[kind] = compiled, depends
+
+
+def _compiles_for_kinds(first: Tensor) -> bool:
+    """Whether a kernel serves every launch of its kind: on AMD it is compiled for the size of each memory, too; and
+    Triton compiles for the current device, whichever the tensors are on."""
+    if torch.version.hip is not None:
+        return False
+    return not first.is_cuda or first.get_device() == torch.cuda.current_device()
 
 
 @cache

@@ -107,7 +107,7 @@ def rms_norm(x: Tensor, weight: Tensor, eps: float) -> Tensor:
     block = power_of_two(d)
     if count:
         RMS_NORM.launch(
-            (count, 1, 1), (rows, weight, out), (rows.stride(0), d, eps), constants=(block,), warps=_warps(block)
+            (count, 1, 1), (rows, weight, out), (rows.stride(0), d, float(eps)), constants=(block,), warps=_warps(block)
         )
     return out.view(x.shape)
 
@@ -122,7 +122,7 @@ def add_rms_norm(x: Tensor, residual: Tensor, weight: Tensor, eps: float) -> tup
         ADD_RMS_NORM.launch(
             (count, 1, 1),
             (rows, before, weight, out, total),
-            (rows.stride(0), before.stride(0), d, eps),
+            (rows.stride(0), before.stride(0), d, float(eps)),
             constants=(block,),
             warps=_warps(block),
         )

@@ -160,7 +160,7 @@ def _launch(
                 k_out,
                 v_out if v_out is not None else k_out,
             ),
-            (rows.stride(0), k_out.stride(0), v_out.stride(0) if v_out is not None else 0, eps),
+            (rows.stride(0), k_out.stride(0), v_out.stride(0) if v_out is not None else 0, float(eps)),
             constants=(heads, kv_heads, head_dim, power_of_two(head_dim // 2), HEADS_A_PROGRAM, store),
             warps=2,
         )

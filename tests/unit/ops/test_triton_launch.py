@@ -29,7 +29,7 @@ class Jit:
         self.launched: list[tuple[Any, ...]] = []
 
     def __getitem__(self, grid: tuple[int, ...]) -> Any:
-        def launch(*arguments: Any, num_warps: int, num_stages: int) -> Compiled:
+        def launch(*arguments: Any, num_warps: int, num_stages: int | None = None) -> Compiled:
             self.dispatched.append((grid, *arguments, num_warps, num_stages))
             return Compiled(self.launched)
 
@@ -45,7 +45,7 @@ def jit(monkeypatch: pytest.MonkeyPatch) -> Jit:
 def test_the_second_launch_of_a_kind_goes_past_the_dispatch_with_every_argument_in_its_place(jit: Jit) -> None:
     kernel, x, y = Kernel(jit), torch.zeros(8), torch.zeros(8, dtype=torch.int64)
     kernel.launch((2, 1, 1), (x, y), (3, 0.5), (7,), (16, True), warps=2)
-    assert jit.dispatched == [((2, 1, 1), x, y, 3, 0.5, 7, 16, True, False, 2, 3)]
+    assert jit.dispatched == [((2, 1, 1), x, y, 3, 0.5, 7, 16, True, False, 2, None)]
     assert jit.launched == []
     kernel.launch((5, 4, 3), (y[:4], x[:4].long()), (3, 0.5), (9,), (16, True), warps=2)
     assert len(jit.dispatched) == 2, "other dtypes are another kind"
@@ -67,7 +67,7 @@ def test_what_triton_compiles_for_is_another_kind(jit: Jit, changed: dict[str, A
         "numbers": (3,),
         "constants": (16,),
         "warps": 4,
-        "stages": 3,
+        "stages": None,
     }
     for call in (arguments, arguments | changed, arguments, arguments | changed):
         kernel.launch((1, 1, 1), **call)
@@ -83,6 +83,15 @@ def test_memory_that_is_not_aligned_is_left_to_the_dispatch(jit: Jit) -> None:
     assert (len(jit.dispatched), len(jit.launched)) == (3, 1)
     kernel.launch((1, 1, 1), (x[4:],))
     assert len(jit.launched) == 2, "16 bytes further it is aligned again"
+
+
+def test_on_amd_every_launch_is_left_to_the_dispatch(jit: Jit, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Triton compiles for the size of each memory there."""
+    monkeypatch.setattr(torch.version, "hip", "7.0")
+    kernel = Kernel(jit)
+    for _ in range(2):
+        kernel.launch((1, 1, 1), (torch.zeros(8),))
+    assert (len(jit.dispatched), len(jit.launched)) == (2, 0)
 
 
 def test_an_interpreter_compiles_nothing_and_is_asked_each_time(jit: Jit) -> None:
