@@ -55,6 +55,7 @@ class GraphSettings:
 @dataclass(frozen=True)
 class _Captured:
     graph: Any
+    inputs: DecodeInputs
     outputs: Outputs
     read_done: Any
     views: dict[int, Outputs] = field(default_factory=dict)
@@ -226,4 +227,4 @@ class DecodeCudaGraphRunner:
         with forward_stream:
             # A later runner's body may read these outputs before their first real replay: they must hold tokens.
             graph.replay()
-        return _Captured(graph, outputs, read_done)
+        return _Captured(graph, inputs, outputs, read_done)

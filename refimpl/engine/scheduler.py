@@ -44,7 +44,7 @@ MOST_FAILED_OPS = 1000
 
 
 class Scheduler:
-    """Runs requests to their end.
+    """Runs requests to their end. A turn of its loops runs on ``schedule_stream``, and keeps no history for gradients.
 
     Args:
         device: ``"cuda"`` or ``"sim"``.

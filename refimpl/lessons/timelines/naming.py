@@ -155,7 +155,7 @@ def _outputs(worker: Worker) -> Iterator[tuple[Any, str]]:
     for runner in worker.runners():
         for (size, _), captured in runner._captured.items():
             for name, tensor in captured.outputs.items():
-                if name not in runner.inputs.tokens:
+                if not any(tensor is given for given in captured.inputs.tokens.values()):
                     yield tensor, f"{runner.name}.{name} {size}"
 
 
