@@ -109,9 +109,10 @@ class SWATokenToKVPoolAllocator:
         """
         if not 0 <= evicted <= n:
             raise ValueError(f"SWA: evicted={evicted} of n={n} slots: count tokens of these alone")
-        self.full.free(full_slots, n)
+        # The twins first: they are found by the slots, which may be a part of the very stack that they go back to.
         if evicted < n:
             self.free_swa(full_slots[evicted:], n - evicted)
+        self.full.free(full_slots, n)
 
     def clear(self) -> None:
         """Makes every slot of both pools free, whoever had it; with nothing in flight that uses one.

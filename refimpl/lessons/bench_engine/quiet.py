@@ -68,7 +68,10 @@ class QuietHost:
 
     @contextmanager
     def _on_the_quietest_core(self) -> Iterator[float]:
-        """Inside, the calling thread stays on one core, and threads that it starts; yields the reference there."""
+        """Inside, the calling thread stays on one core; yields the reference there.
+
+        Threads that are started inside stay there for good: run it once before.
+        """
         if not self._binds or not hasattr(os, "sched_setaffinity"):
             yield self._timed()
             return

@@ -37,6 +37,29 @@ def test_a_twin_that_left_the_window_goes_to_the_next_token() -> None:
     assert allocator.translate(_held(allocator, 1)).tolist() == [2]
 
 
+@pytest.mark.parametrize("evicted", [0, 1, 3])
+def test_slots_that_are_a_part_of_the_stack_come_back_as_copies_do(evicted: int) -> None:
+    after = []
+    for name in ("alloc", "alloc_view"):
+        allocator = SWATokenToKVPoolAllocator(num_slots=6, num_swa_slots=6, device="cpu")
+        slots = getattr(allocator, name)(4)
+        if evicted:
+            allocator.free_swa(slots[:evicted].clone(), evicted)
+        allocator.free(slots, 4, evicted)
+        allocator.check_blocking()
+        after.append((allocator.full.free_slots_blocking(), allocator.swa.free_slots_blocking()))
+    assert after[0] == after[1]
+
+
+def test_a_wrong_count_of_evicted_tokens_frees_nothing() -> None:
+    allocator = SWATokenToKVPoolAllocator(num_slots=4, num_swa_slots=4, device="cpu")
+    slots = _held(allocator, 2)
+    allocator.free_swa(slots, 2)
+    with pytest.raises(RuntimeError, match="2 slots are freed, but only 0 of 4 are out"):
+        allocator.free(slots, 2, 0)
+    assert allocator.full.available() == 2
+
+
 def test_a_shortage_in_one_pool_takes_nothing_from_the_other() -> None:
     allocator = SWATokenToKVPoolAllocator(num_slots=8, num_swa_slots=3, device="cpu")
     assert allocator.alloc(4) is None
