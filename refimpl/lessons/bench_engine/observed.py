@@ -111,9 +111,7 @@ class Watch:
         Raises:
             ValueError: there was none.
         """
-        batches = [beat.batch for beat in self.beats if beat.batch is not None and beat.decodes(batch_size)]
-        if not batches:
-            raise ValueError(f"no decode of {batch_size} requests was seen: ask for more new tokens")
+        batches = self._decodes(batch_size)
         return batches[len(batches) // 2]
 
     def last_decode(self, batch_size: int) -> ForwardBatch:
@@ -122,10 +120,13 @@ class Watch:
         Raises:
             ValueError: there was none.
         """
-        for beat in reversed(self.beats):
-            if beat.decodes(batch_size) and beat.batch is not None:
-                return beat.batch
-        raise ValueError(f"no decode of {batch_size} requests was seen: ask for more new tokens")
+        return self._decodes(batch_size)[-1]
+
+    def _decodes(self, batch_size: int) -> list[ForwardBatch]:
+        batches = [beat.batch for beat in self.beats if beat.batch is not None and beat.decodes(batch_size)]
+        if not batches:
+            raise ValueError(f"no decode of {batch_size} requests was seen: ask for more new tokens")
+        return batches
 
 
 class _Observer:
