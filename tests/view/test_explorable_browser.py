@@ -11,6 +11,7 @@ from playwright.sync_api import Browser, Page
 
 from refimpl.view import page as one_file
 from tests.book.conftest import Watched
+from tests.view.rest import at_rest
 from tests.view.test_timeline_browser import op, sentence
 
 pytestmark = pytest.mark.browser
@@ -268,7 +269,7 @@ def test_the_link_is_copied_or_shown(opened: Open) -> None:
 def test_in_a_notebook_the_address_is_not_ours(visit: Visit) -> None:
     page = visit("anywidget.html").page
     page.get_by_role("radio", name="none").check()
-    page.wait_for_timeout(600)
+    at_rest(page, 600)
     assert page.evaluate("location.hash") == ""
     assert page.get_by_role("button", name="Copy link").count() == 0
 

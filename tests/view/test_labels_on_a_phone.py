@@ -8,6 +8,7 @@ from playwright.sync_api import Browser, Page
 from refimpl.program import Buffer, Launch, Program, Range, Stream
 from refimpl.program import ops as o
 from refimpl.view import page
+from tests.view.rest import at_rest
 
 STEPS, BYTES = 4, 64
 PUBLISH_US, BEHIND_US, PREPARE_US = 120, 380, 60
@@ -55,5 +56,5 @@ def test_an_events_name_lies_on_no_other_word_at_any_time(phone: Page) -> None:
         assert covered == []
         named += names
         step.click()
-        phone.wait_for_timeout(300)
+        at_rest(phone, 300)
     assert named > 0

@@ -13,6 +13,7 @@ from refimpl.view import page as html_page
 from refimpl.view.trace_page import trace_page
 from tests.book.conftest import Watched
 from tests.view.long_run import long_run
+from tests.view.rest import at_rest
 
 pytestmark = pytest.mark.browser
 
@@ -48,7 +49,7 @@ def resized(page: Page) -> dict[int, int]:
     found = {}
     for width in WIDTHS:
         page.set_viewport_size({"width": width, "height": 800})
-        page.wait_for_timeout(150)
+        at_rest(page, 150)
         found[width] = beyond(page)
     return found
 

@@ -9,6 +9,7 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page
 
 from tests.book.conftest import Watched
+from tests.view.rest import at_rest
 from tests.view.run_pages import SPANS, write_pages
 
 pytestmark = pytest.mark.browser
@@ -23,7 +24,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def label(page: Page) -> str:
     """What the picture is called: it says the window."""
-    page.wait_for_timeout(260)  # words follow the window when it has come to rest
+    at_rest(page, 210)  # words follow the window when it has come to rest
     return page.locator(".rn-fig").first.get_attribute("aria-label") or ""
 
 
@@ -310,7 +311,8 @@ def test_the_address_keeps_each_views_state_apart_and_brings_it_back(visit: Visi
     page = seen.page
     press(page, "+", "+", "+")
     page.locator("input[type=search]").nth(1).fill("attention")
-    page.wait_for_timeout(700)
+    at_rest(page, 210)
+    at_rest(page, 260)  # the address is written when the window has rested
     address = page.evaluate("location.hash")
     assert "loop.w=" in address
     assert "loop-2.q=attention" in address
@@ -350,7 +352,7 @@ def test_the_colours_follow_the_theme_and_paper(visit: Visit) -> None:
     page = visit("run.html", color_scheme="light").page
     light = page.locator(".rn-fig canvas").screenshot()
     page.emulate_media(color_scheme="dark")
-    page.wait_for_timeout(100)
+    at_rest(page, 0)
     dark = page.locator(".rn-fig canvas").screenshot()
     assert dark != light
     page.evaluate("dispatchEvent(new Event('beforeprint'))")

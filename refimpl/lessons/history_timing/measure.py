@@ -10,12 +10,11 @@ from refimpl.lessons.bench_engine.workload import Workload
 from refimpl.lessons.history_timing.added_work import ScheduleWork
 from refimpl.lessons.history_timing.cases import Case, Group
 from refimpl.lessons.history_timing.engines import Engines, loop_of
-from refimpl.lessons.history_timing.plan import ACCEPT_LEN, Amounts
+from refimpl.lessons.history_timing.plan import ACCEPT_LEN, Amounts, Share
 from refimpl.lessons.history_timing.rows import FenceRow, PairRow, Taken, pair_row
 
 SKIP = 3
 """Steps behind a prefill that are left out: the loop has not filled up yet."""
-WARM_UP_STEPS = 1
 MARKED_STEPS = 6
 """Idle time is a sum over steps, and it hardly wanders."""
 STALL_US = 20_000.0
@@ -43,7 +42,7 @@ class Bench:
             group: what takes turns.
         """
         batch, cases, name = group.share.batch, group.cases, self.subject.name
-        taken = {case: Taken(self._warmed_up_ms(case, batch)) for case in cases}
+        taken = {case: Taken(self._warmed_up_ms(case, group.share)) for case in cases}
         beside = []
         for turn in range(group.share.rounds):
             beside.append(self.reference.us())
@@ -63,12 +62,15 @@ class Bench:
         self._forward_ms.clear()
         self.engines.close()
 
-    def _warmed_up_ms(self, case: Case, batch: int) -> float:
-        """The forward work of a case's engine, alone; measured once, behind a short run that is thrown away."""
-        key = (case.engine, batch)
+    def _warmed_up_ms(self, case: Case, share: Share) -> float:
+        """The forward work of a case's engine, alone, at the average lengths of a turn.
+
+        Measured once, behind a run that is thrown away. That has half the steps of a turn, so its last is the middle.
+        """
+        key = (case.engine, share.batch)
         if key not in self._forward_ms:
-            scheduler = self.engines.scheduler(case)
-            queue = forward_work(scheduler, self._run(case.engine, batch, WARM_UP_STEPS).last_decode(batch))
+            scheduler, half = self.engines.scheduler(case), (share.steps + 1) // 2
+            queue = forward_work(scheduler, self._run(case.engine, share.batch, half).last_decode(share.batch))
             times = forward_stream_ms(scheduler, queue, self.amounts.forward_repeats, STALL_US)
             self._forward_ms[key] = statistics.median(times)
         return self._forward_ms[key]

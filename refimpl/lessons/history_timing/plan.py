@@ -46,7 +46,8 @@ class Amounts:
         waited_ms: how much of it, for wait and synchronize.
         chained: drafts with which a chained record is set beside a plain one.
         pair_rounds: how many times the rounds, where two variants are nearly the same.
-        forward_repeats: repeats of the forward work alone.
+        forward_repeats: repeats of the forward work alone: enough for a GPU that rested to come down to the speed of one
+            that does not.
         prompt_tokens: of each request.
 
     Raises:
@@ -93,7 +94,7 @@ LARGE = Amounts(
     # The change was made for EAGLE; DFLASH's step at this size would take the time of a part.
     chained=("eagle",),
     pair_rounds=2,
-    forward_repeats=4,
+    forward_repeats=20,
 )
 SIMULATED = Amounts(
     shares=(Share(4, 1, 4),),

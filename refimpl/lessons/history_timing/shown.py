@@ -34,7 +34,8 @@ FIGURES: dict[str, Callable[[FenceRow], str]] = {
 """Columns of figures: milliseconds, and a share."""
 LEGEND = (
     "Milliseconds, medians. A step lies between the longest of host, forward and what was added on schedule, and all "
-    "of them together. Held: the host stands still, before the launch or after it. Launch at: from the top of the turn."
+    "of them together, but for some percent: a part is timed alone, at another moment. Whether the GPU waited is what "
+    "GPU idle says. Held: the host stands still, before the launch or after it. Launch at: from the top of the turn."
 )
 
 

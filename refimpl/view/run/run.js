@@ -58,9 +58,10 @@ function mountPlain(root, shown) {
 	function moved() {
 		redraw();
 		clearTimeout(spoken);
-		spoken = setTimeout(() => { if (telling) speak(`${v.at(S.t0)} to ${v.at(S.t0 + S.span)}`); telling = false; el.fig.setAttribute("aria-label", figureWords()); list.update(); state.write(addressOf(v)); }, 200);
+		spoken = setTimeout(() => { if (telling) speak(`${v.at(S.t0)} to ${v.at(S.t0 + S.span)}`); telling = false; label(); list.update(); state.write(addressOf(v)); }, 200);
 	}
 	const figureWords = () => `${first.title || "Recorded run"}. ${S.fold ? `${v.folds[0].lengths.length.toLocaleString("en")} steps laid over one another, ${duration(v.folds[0].median)} at the median` : `From ${v.at(S.t0)} to ${v.at(S.t0 + S.span)}`}. Lanes: ${v.lanes.join(", ")}.`;
+	const label = () => el.fig.setAttribute("aria-label", figureWords());
 	function show(t0, span) { cancelAnimationFrame(tween); v.window(t0, span); moved(); }
 	/** Go to a window, with continuity where motion is welcome. */
 	function glide(t0, span) {
@@ -207,6 +208,7 @@ function mountPlain(root, shown) {
 	if (runs.length > 1 && v.canFold()) v.fold(true);
 	if (Object.keys(state.read()).length) fromAddress(v, state.read());
 	entered();
+	label(); // a reader who comes at once finds it named
 	el.words.addEventListener("toggle", () => { el.words.lastChild.innerHTML ||= runs.map((run, r) => `${runs.length > 1 ? `<p><b>${esc(sides[r])}</b></p>` : ""}${summary(run, v.folds[r])}`).join(""); });
 	el.spans.addEventListener("toggle", () => list.update());
 	const unhear = runKeys(root, v, act);
