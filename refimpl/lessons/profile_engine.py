@@ -16,12 +16,14 @@ from refimpl.lessons.bench_engine.drive import run_to_end
 from refimpl.lessons.bench_engine.workload import Workload
 from refimpl.lessons.history_timing.cases import Case
 from refimpl.lessons.history_timing.engines import Engines, load, loop_of
-from refimpl.lessons.history_timing.measure import WARM_UP_STEPS, new_tokens
+from refimpl.lessons.history_timing.measure import new_tokens
 from refimpl.lessons.timelines.naming import LANES, regions
 from refimpl.program.errors import UserError
 
 DRAFTS = ("eagle", "dflash")
 PROMPT_TOKENS = 16
+WARM_UPS = 2
+"""Short runs that are thrown away."""
 SUFFIXES = (".json", ".json.gz")
 TICK_BYTES = 4
 """A fill of so many bytes marks a stream: the profiler gives numbers, and the engine's lanes have names."""
@@ -77,8 +79,8 @@ def profiled(preset: Preset, models: str, length: Length, out: Path) -> Path:
     engines = Engines(load(models, "cuda", (preset.worker,)), (length.batch,), PROMPT_TOKENS + tokens)
     try:
         scheduler = _scheduler(engines, case)
-        for steps in (WARM_UP_STEPS, WARM_UP_STEPS):
-            _run(engines, case, length.batch, steps)
+        for _ in range(WARM_UPS):
+            _run(engines, case, length.batch, steps=1)
         return _written(engines, case, scheduler, length, out)
     finally:
         engines.close()

@@ -46,8 +46,8 @@ class Amounts:
         waited_ms: how much of it, for wait and synchronize.
         chained: drafts with which a chained record is set beside a plain one.
         pair_rounds: how many times the rounds, where two variants are nearly the same.
-        forward_repeats: repeats of the forward work alone: enough for a GPU that rested to come down to the speed of one
-            that does not.
+        forward_repeats: repeats of the forward work alone: enough for a GPU that has rested to come down to the speed
+            of one that has not.
         prompt_tokens: of each request.
 
     Raises:
