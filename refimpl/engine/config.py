@@ -28,7 +28,8 @@ class EngineConfig:
         num_swa_slots: of them, tokens that sliding layers hold; by default as many.
         max_prefill_tokens: prompt tokens that one prefill takes, at most; a longer prompt runs alone.
         overlap: prepare step N+1 while step N runs (``event_loop_overlap``), or not (``event_loop_normal``).
-        plan_stream: write ``req_to_token`` on a stream of its own, forked off and joined to ``schedule_stream``.
+        plan_stream: prepare in part on a stream of its own. Without EAGLE it writes ``req_to_token``, forked off
+            ``schedule_stream`` and joined to it; with EAGLE it loads the verify and the draft extend.
         needs_cpu_seq_lens: the host must know the lengths of a step before it launches it, as some attention
             kernels' planners do; it then blocks for the relay's private copy.
         metadata_in_graph: graphs read the shared tables again when they are replayed, as some attention backends do.

@@ -4,7 +4,7 @@ Plain on purpose: lanes, bars, event arrows, the hazard with its word. Text and 
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from html import escape
 from math import floor, log10
@@ -199,25 +199,64 @@ def _hazards(frame: _Frame, trace: Trace, races: Sequence[Race]) -> Iterator[str
     for span in trace.spans:
         if span.op is not None and span.kind in (SpanKind.RUN, SpanKind.HOST):
             by_op[span.op] = span
-    named = False
+    outlined: dict[Span, None] = {}
+    pills: list[_Pill] = []
     for race in races:
         a, b = by_op.get(race.first.op), by_op.get(race.second.op)
         if a is None or b is None or max(a.start_us, b.start_us) >= frame.end_us:
             continue
-        yield from _hazard(frame, a, b, str(race.kind) if named else f"{race.kind} {race.bytes.buf}")
-        named = True
-
-
-def _hazard(frame: _Frame, a: Span, b: Span, word: str) -> Iterator[str]:
-    for span in (a, b):
+        outlined |= dict.fromkeys((a, b))
+        pill = _Pill.of(frame, a, b, f"{race.kind}" if pills else f"{race.kind} {race.bytes.buf}")
+        for k, other in enumerate(pills):
+            if other.covers(pill):
+                pills[k] = replace(other, more=other.more + 1)
+                break
+        else:
+            pills.append(pill)
+    for span in outlined:
         x = frame.x(span.start_us) - 3
         yield _rect(x, frame.y(span.lane) - 3, max(frame.x(span.end_us) - x, 6) + 3, LANE + 6, rx=6, class_="hazard")
-    upper, lower = sorted((a, b), key=lambda span: frame.y(span.lane))
-    width, y = len(word) * 7 + 16, frame.y(lower.lane) - GUTTER / 2
-    x = (frame.x(upper.start_us) + frame.x(upper.end_us)) / 2
-    x = min(max(x, LEFT + width / 2), WIDTH - width / 2)
-    yield _rect(x - width / 2, y - 8.5, width, 17, rx=8.5, class_="pill")
-    yield _text(x, y + 4, word, "word")
+    for pill in pills:
+        yield from pill.drawn()
+
+
+@dataclass(frozen=True)
+class _Pill:
+    """The word of a hazard between its two lanes, and how many more would lie on it.
+
+    Args:
+        middle, y: where its middle lies.
+        word: its text.
+        more: hazards that it stands for besides its own.
+    """
+
+    middle: float
+    y: float
+    word: str
+    more: int = 0
+
+    @classmethod
+    def of(cls, frame: _Frame, a: Span, b: Span, word: str) -> "_Pill":
+        """The word of a hazard of two blocks: between their lanes, under the upper one."""
+        upper, lower = sorted((a, b), key=lambda span: frame.y(span.lane))
+        middle = (frame.x(upper.start_us) + frame.x(upper.end_us)) / 2
+        half = cls(0, 0, word).half
+        return cls(min(max(middle, LEFT + half), WIDTH - half), frame.y(lower.lane) - GUTTER / 2, word)
+
+    @property
+    def half(self) -> float:
+        """Half of its width, with room for a count."""
+        return (len(self.word) + 3) * 3.5 + 8
+
+    def covers(self, other: "_Pill") -> bool:
+        """Whether the other would lie on it."""
+        return self.y == other.y and abs(self.middle - other.middle) < self.half + other.half
+
+    def drawn(self) -> Iterator[str]:
+        text = f"{self.word} +{self.more}" if self.more else self.word
+        width = len(text) * 7 + 16
+        yield _rect(self.middle - width / 2, self.y - 8.5, width, 17, rx=8.5, class_="pill")
+        yield _text(self.middle, self.y + 4, text, "word")
 
 
 def _axis(frame: _Frame) -> Iterator[str]:

@@ -199,8 +199,8 @@ def _check_row(answer: Any) -> Verdict:
 another_row = Exercise(
     name="another_row",
     task="""A row for the table of nine. This worker stashes first, then records `read_done`, and publishes last;
-    schedule waits for `read_done` before it seeds. Listed is the program without a fix. Say for each fix which races it
-    leaves, such as `"WAW output_tokens_buf"`.""",
+    schedule waits for `read_done` before it seeds. Listed is `overwrite`, the program without a fix. Say for it and for
+    each fix which races it leaves, such as `"WAW output_tokens_buf"`.""",
     stub=my_row,
     checker=_check_row,
     nudge="""Whoever waits for `read_done` waits for all that stands in front of its record on forward. What stands
