@@ -79,6 +79,9 @@ def _reports(args: argparse.Namespace, device: str) -> "Iterable[RunReport]":
     from refimpl.lessons.lossless.stall import stalls
     from refimpl.model.shapes import VOCAB_SIZE
 
+    if device == "sim":
+        # Its operators are too small to be shared: a second thread would cost each more than it takes off.
+        torch.set_num_threads(1)
     workers = tuple(WORKERS) if args.workers == "all" else tuple(args.workers.split(","))
     if args.models == TINY_MODELS:
         shape, sizes = LoadShape(requests=8, vocabulary=40), {}
