@@ -2,8 +2,8 @@
 
 Both loops have SGLang's order, so that the two can be read side by side. Left out: prefix cache, chunked prefill,
 grammars with their delayed sampling, tensor parallelism, and of disaggregation all but prebuilt requests. SGLang's
-normal loop hands a draft's state on
-by itself; here both loops run the same ``run_batch``, so that they differ in nothing but when results are read.
+normal loop hands a draft's state on by itself; here both loops run the same ``run_batch``, so that they differ in
+nothing but when results are read.
 
 Source: sgl-project/sglang, ``managers/scheduler.py``.
 """
