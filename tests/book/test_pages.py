@@ -99,17 +99,22 @@ def test_on_the_narrowest_phone_a_page_does_not_scroll_sideways(phone: Watched, 
         assert overflow(page) <= 0, html
 
 
-FADES = """() => [...document.querySelectorAll("div.cell_output pre, .timeline-picture")].map((one) => {
-  const faded = () => getComputedStyle(one).maskImage !== "none", wide = one.scrollWidth > one.clientWidth + 1;
-  const first = faded();
-  one.scrollLeft = one.scrollWidth;
-  return new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done([wide, first, faded()]))));
-})"""
+FADES = """() => {
+  const outputs = [...document.querySelectorAll("div.cell_output pre, .timeline-picture")];
+  const shown = outputs.filter((one) => one.checkVisibility()), frame = (next) => requestAnimationFrame(next);
+  return Promise.all(shown.map((one) => {
+    const faded = () => getComputedStyle(one).maskImage !== "none", wide = one.scrollWidth > one.clientWidth + 1;
+    const first = faded();
+    one.scrollLeft = one.scrollWidth;
+    return new Promise((done) => frame(() => frame(() => done([wide, first, faded()]))));
+  }));
+}"""
+"""Of each output that shows: whether it goes on, and whether it fades, before and behind its end."""
 
 
 def test_what_goes_on_beyond_the_edge_fades_there_until_its_end(laptop: Watched) -> None:
     page = laptop.open("notebooks/draft_done.html")
-    seen = page.evaluate(f"async () => await Promise.all(({FADES})())")
+    seen = page.evaluate(FADES)
     assert {wide for wide, _, _ in seen} == {True, False}
     assert [(wide, first, last) for wide, first, last in seen if (first, last) != (wide, False)] == []
 
