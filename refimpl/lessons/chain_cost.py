@@ -7,6 +7,7 @@ from typing import Any
 
 from refimpl.lessons.history_timing.cases import Case, Pair
 from refimpl.lessons.history_timing.rows import PairRow
+from refimpl.lessons.lines import wrapped
 from refimpl.view.plot import Picture
 
 INK, HOST, FORWARD = "#1c2127", "#555555", "#0072B2"
@@ -29,8 +30,8 @@ def chain_pairs(draft: str) -> tuple[tuple[Case, ...], tuple[Pair, ...]]:
 
 
 def pairs_words(pairs: Sequence[PairRow]) -> str:
-    """The ratios in words, a line each: chained over plain, with the same engine twice beside it."""
-    return "\n".join(f"{_case(row)}, {_label(row)}: {_ratio(row)}, rounds: {row.rounds}" for row in pairs)
+    """The ratios in words, one after another: chained over plain, with the same engine twice beside it."""
+    return "\n".join(wrapped(f"{_case(row)}, {_label(row)}: {_ratio(row)}, rounds: {row.rounds}") for row in pairs)
 
 
 def pairs_markdown(pairs: Sequence[PairRow]) -> str:

@@ -12,6 +12,7 @@ from typing import Any
 import refimpl
 from refimpl.lessons.exercise_html import Card, code, folded, framed, inline, paragraphs, plain
 from refimpl.lessons.exercise_order import Rejected, listing
+from refimpl.lessons.lines import wrapped
 from refimpl.program import Program
 
 _LIBRARY = Path(refimpl.__file__).parent
@@ -24,7 +25,7 @@ class Verdict:
     Args:
         passed: whether the answer has the properties asked for.
         words: one or a few sentences; of a wrong answer, the race or the property that it leaves open.
-        details: more lines, such as where in the answer an exception came from.
+        details: more lines, such as where in the answer an exception came from; a long one of code is not broken.
     """
 
     passed: bool
@@ -32,9 +33,8 @@ class Verdict:
     details: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        return "\n".join(
-            [f"{'Right' if self.passed else 'Not yet'}: {self.words}", *(f"  {line}" for line in self.details)]
-        )
+        said = f"{'Right' if self.passed else 'Not yet'}: {self.words}"
+        return "\n".join([*map(wrapped, said.splitlines()), *(f"  {line}" for line in self.details)])
 
 
 @dataclass(frozen=True)
@@ -122,7 +122,7 @@ class Exercise:
             said = self.verdict(wrong.answer)
             if said.passed:
                 raise AssertionError(f"exercise {self.name!r}: the wrong answer {name!r} passes: {said.words}")
-            if wrong.says not in str(said):
+            if wrong.says not in "\n".join([said.words, *said.details]):
                 expected = f"{name!r} must be rejected for {wrong.says!r}"
                 raise AssertionError(f"exercise {self.name!r}: {expected}, and the verdict is {str(said)!r}")
 

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 
+from refimpl.lessons.lines import WIDTH
+
 _CODE = re.compile(r"`([^`]+)`")
 
 
@@ -50,7 +52,7 @@ def paragraphs(text: str) -> str:
     return "\n".join(f"<p>{inline(part.strip())}</p>" for part in re.split(r"\n\s*\n", text.strip()))
 
 
-def plain(text: str, width: int = 88) -> str:
+def plain(text: str, width: int = WIDTH) -> str:
     """The same paragraphs for a terminal, filled to a width."""
     parts = (" ".join(part.split()).replace("`", "") for part in re.split(r"\n\s*\n", text.strip()))
     return "\n\n".join(textwrap.fill(part, width) for part in parts)

@@ -2,7 +2,7 @@
 
 from textwrap import fill
 
-WIDTH = 88
+WIDTH = 82
 """Characters; a line that is longer is read by scrolling sideways."""
 HANGS = 2
 

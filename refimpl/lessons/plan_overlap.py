@@ -21,6 +21,7 @@ from refimpl.lessons.history_timing.engines import Engines, load, loop_of
 from refimpl.lessons.history_timing.live import SHARES, WEIGHTS
 from refimpl.lessons.history_timing.measure import SKIP, new_tokens
 from refimpl.lessons.history_timing.plan import MODELS
+from refimpl.lessons.lines import wrapped
 from refimpl.lessons.plan_parts import FORWARD, LOAD, PLAN, TOKENS, Part, marked
 from refimpl.view.plot import Picture
 
@@ -68,9 +69,12 @@ def ends_us(parts: Sequence[Part], preset: str) -> float:
 
 
 def text(parts: Sequence[Part]) -> str:
-    """For each preset, in microseconds: its graphs, the loads behind the draft's own, and what of these lies beside."""
-    rows = [_row(parts, preset) for preset in dict.fromkeys(part.preset for part in parts)]
-    return "\n".join([table(rows), "", "In µs, medians of steady steps that the host had queued before they began."])
+    """A column for each preset, in microseconds: its graphs, the loads behind the draft's own, and what of these lies
+    beside."""
+    columns = {preset: _figures(parts, preset) for preset in dict.fromkeys(part.preset for part in parts)}
+    names = next(iter(columns.values()))
+    rows = [{"µs": name, **{preset: figures[name] for preset, figures in columns.items()}} for name in names]
+    return "\n".join([table(rows), "", "Medians of steady steps that the host had queued before they began."])
 
 
 def bound(parts: Sequence[Part], preset: str = EAGLE_LATEST) -> str:
@@ -82,7 +86,7 @@ def bound(parts: Sequence[Part], preset: str = EAGLE_LATEST) -> str:
     """
     loads = sum(_named(parts, preset, f"{LOAD} {name}").us for name in ("verify", "draft_extend"))
     whole = ends_us(parts, preset)
-    return (
+    return wrapped(
         f"Of the {whole:.0f} µs of a step on the forward stream the two loads take {loads:.0f}: with all of that "
         f"beside other work it takes {whole - loads:.0f}, {loads / whole:.1%} less."
     )
@@ -167,12 +171,13 @@ def _named(parts: Iterable[Part], preset: str, name: str) -> Part:
     return next(part for part in parts if (part.preset, part.name) == (preset, name))
 
 
-def _row(parts: Sequence[Part], preset: str) -> dict[str, object]:
+def _figures(parts: Sequence[Part], preset: str) -> dict[str, int]:
+    """What stands in a preset's column, by what it is of."""
     draft, verify, load, extend = (
         _named(parts, preset, name) for name in ("draft", "verify", f"{LOAD} verify", f"{LOAD} draft_extend")
     )
     tokens = [one.us for one in parts if (one.preset, one.name) == (preset, TOKENS)]
-    cells = {
+    exact = {
         "draft": draft.us,
         "verify": verify.us,
         "load verify": load.us,
@@ -182,7 +187,7 @@ def _row(parts: Sequence[Part], preset: str) -> dict[str, object]:
         "beside draft or verify": _beside_us(extend, [draft, verify]),
         "the step ends at": ends_us(parts, preset),
     }
-    return {"preset": preset, **{name: f"{us:.0f}" for name, us in cells.items()}}
+    return {name: round(us) for name, us in exact.items()}
 
 
 def _beside_us(one: Part, others: Iterable[Part]) -> float:

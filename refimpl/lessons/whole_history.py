@@ -134,7 +134,8 @@ def quiet(folder: Path = results.FOLDER) -> list[dict[str, object]]:
 
 
 def quiet_text(names: Sequence[str] | None = None, folder: Path = results.FOLDER) -> str:
-    """The same as text: the rows, what the columns mean, and where each complete run was made that has one of them.
+    """The same as text: the rows, whose the races are, what the columns mean, and where each complete run was made that
+    has one of the rows.
 
     Args:
         names: of presets; None: all.
@@ -146,8 +147,9 @@ def quiet_text(names: Sequence[str] | None = None, folder: Path = results.FOLDER
     presets = [preset(str(row["preset"])) for row in rows]
     means = ["On: the device of the complete run", *legend.counts(presets, "wrong text", "dropped tokens too", False)]
     of = [name for name in (SIM, GPU) if any(row["on"] == DEVICES[name] for row in rows)]
-    below = [legend.told(means), *(provenance(name, folder).strip("*") for name in of)]
-    return "\n".join([text(rows), "", *map(wrapped, below)])
+    below = [legend.told(means), *(provenance(name, folder).strip("*").replace("`", "") for name in of)]
+    counts = [{head: cell for head, cell in row.items() if head != "races"} for row in rows]
+    return "\n\n".join([text(counts), _whose(rows), *map(wrapped, below)])
 
 
 def corrections() -> str:
@@ -172,6 +174,15 @@ def accepts(row: Row) -> str:
 def races(row: Row) -> str:
     """What the checker found in a row, in few words."""
     return few(named((race["kind"], race["buffer"]) for race in row["races"]))
+
+
+def _whose(rows: Sequence[Row]) -> str:
+    """The races of rows, a line each, and the presets that have them."""
+    of: dict[str, list[str]] = {}
+    for row in rows:
+        of.setdefault(row["races"], []).append(row["preset"])
+    lines = [wrapped(f"  {what}: {', '.join(names)}") for what, names in of.items()]
+    return "\n".join(["Races in a recorded run:", *lines])
 
 
 def _is_worse(row: Row) -> bool:

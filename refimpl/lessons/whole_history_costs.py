@@ -134,4 +134,4 @@ def _provenance(folder: Path) -> str:
     used = dict.fromkeys(
         origin for found in by_part for origin, groups in found.items() if any(model == LARGE for _, model, _ in groups)
     )
-    return " ".join(f"*{origin.words}: `{results.told(origin.command)}`*" for origin in used)
+    return "\n\n".join(f"*{origin.words}: `{results.told(origin.command)}`*" for origin in used)

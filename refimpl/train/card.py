@@ -56,8 +56,16 @@ def text(results: Mapping[str, Any]) -> str:
 
 
 def table(rows: Sequence[Mapping[str, Any]], columns: Mapping[str, str]) -> str:
-    """Rows as a Markdown table; `columns` names the keys that are shown and what they are called."""
-    lines = [list(columns.values()), ["---"] * len(columns)]
+    """Rows as a Markdown table, figures to the right; `columns` names the keys that are shown and what they are called.
+
+    Example:
+        >>> print(table([{"name": "eagle", "tokens": 12000}], {"name": "draft", "tokens": "tokens seen"}), end="")
+        | draft | tokens seen |
+        | --- | ---: |
+        | EAGLE-3 head | 12,000 |
+    """
+    figures = (all(isinstance(row[key], int | float) for row in rows) for key in columns)
+    lines = [list(columns.values()), ["---:" if right else "---" for right in figures]]
     lines += [[_shown(row[key]) for key in columns] for row in rows]
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)
 

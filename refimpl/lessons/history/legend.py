@@ -12,6 +12,7 @@ FAULTS = "Faults: runs that ended in one, which leaves nothing to read; so the c
 DROPPED = "runs with a wrong token anywhere, those of forwards whose request had ended included"
 HELD = "Held before, after: µs in which the host stands still, before a launch and after it, of a steady step"
 STEP = "Step: µs of that step"
+SHARED = "On a GPU the runs share the device: judge no fence by held and step"
 
 
 def repaired(presets: Iterable[Preset]) -> tuple[str, ...]:

@@ -70,15 +70,18 @@ def expected(names: Sequence[str]) -> str:
 
 
 def found(outcomes: Sequence[Outcome]) -> str:
-    """What came of presets, a row each, for the end of a cell: counts of runs, the checker's races, times of a step.
+    """What came of presets, for the end of a cell: a row each with counts of runs, and one with the times of a step.
+
+    Below: the checker's races, a line for each preset that has some; what the columns mean.
 
     Args:
         outcomes: of one device.
     """
     faults = any(ran.fault for one in outcomes for ran in one.ran)
-    timed = any(one.cost for one in outcomes)
-    rows = [{**_found(one, faults), **(_cost(one.cost) if timed else {}), **_agrees(one)} for one in outcomes]
-    return "\n".join([text(rows), "", wrapped(_legend(outcomes, faults, timed))])
+    counts = text([_found(one, faults) for one in outcomes])
+    times = text([_cost(one.preset, one.cost) for one in outcomes if one.cost is not None])
+    means = wrapped(_legend(outcomes, faults, bool(times)))
+    return "\n\n".join(filter(None, [counts, times, _races(outcomes), means]))
 
 
 def committed(names: Sequence[str], folder: Path = results.FOLDER) -> str:
@@ -174,37 +177,40 @@ def _found(one: Outcome, faults: bool) -> dict[str, object]:
     return {
         "preset": one.preset.name,
         "expected": str(one.preset.expect),
+        "met": "yes" if one.agrees else "NO",
         "wrong": f"{len(one.wrong)} of {one.runs}",
         **({"faults": sum(bool(ran.fault) for ran in one.ran)} if faults else {}),
         "with dropped": f"{len(one.unmasked_wrong)} of {one.runs}",
         "accepts": f"{_number(one.accept_len)} ({_number(one.control_accept_len)})",
-        "races": few(named((race.kind, race.buffer) for race in one.races)),
     }
 
 
-def _cost(cost: Cost | None) -> dict[str, object]:
-    figures = (None,) * 3 if cost is None else (cost.before_us, cost.after_us, cost.step_us)
-    heads = ("held before", "after", "step")
-    return {head: "" if us is None else f"{us:.0f}" for head, us in zip(heads, figures, strict=True)}
+def _cost(of: Preset, cost: Cost) -> dict[str, object]:
+    held = {"held before": round(cost.before_us), "held after": round(cost.after_us)}
+    return {"preset": of.name, **held, "step": round(cost.step_us)}
 
 
-def _agrees(one: Outcome) -> dict[str, object]:
-    return {"as expected": "yes" if one.agrees else "NO"}
+def _races(outcomes: Sequence[Outcome]) -> str:
+    """A line for each preset that has some."""
+    named_in = ((one.preset.name, named((race.kind, race.buffer) for race in one.races)) for one in outcomes)
+    lines = [wrapped(f"  {name}: {few(names)}") for name, names in named_in if names]
+    return "\n".join(["Races in a recorded run:", *lines]) if lines else "Races in a recorded run: none"
 
 
 def _number(accept_len: float | None) -> str:
-    return "unknown" if accept_len is None else f"{accept_len:.2f}"
+    return "–" if accept_len is None else f"{accept_len:.2f}"
 
 
 def _legend(outcomes: Sequence[Outcome], faults: bool, timed: bool) -> str:
     device, models = outcomes[0].device, outcomes[0].models
+    dash = any(None in (one.accept_len, one.control_accept_len) for one in outcomes)
     unkind = "orders of the simulated device's adversary" if device == "sim" else "runs with streams that stand still"
     return legend.told(
         [
             f"{models} models on {device}; {max(one.runs for one in outcomes)} {unkind}",
             *legend.counts([one.preset for one in outcomes], "wrong", "with dropped", faults),
-            "Accepts: tokens a verify (the control's)",
-            "Races: in a recorded run",
-            *([legend.HELD, legend.STEP] if timed else []),
+            "Met: the runs found what is expected",
+            "Accepts: tokens a verify (the control's)" + ("; –: every run ended in a fault" if dash else ""),
+            *([legend.HELD, legend.STEP, legend.SHARED] if timed else []),
         ]
     )

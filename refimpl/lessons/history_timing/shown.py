@@ -1,6 +1,8 @@
 """The timings as a chapter shows them: text for a live run, Markdown with its provenance for the complete one."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -9,55 +11,58 @@ from refimpl.lessons.bench_engine.added import origins
 from refimpl.lessons.history_timing.bars import PAIRS
 from refimpl.lessons.history_timing.cases import PARTS
 from refimpl.lessons.history_timing.rows import FenceRow, PairRow
-from refimpl.lessons.lines import wrapped
+from refimpl.lessons.lines import WIDTH, wrapped
 from refimpl.lessons.markdown import table
 
 RESULT = "bench_fences"
 COMMAND = f"python -m refimpl bench fences --save {RESULT}"
+NOTHING = "–"
 NAMED: dict[str, Callable[[FenceRow], str]] = {
     "weights": lambda row: row.model,
     "draft": lambda row: row.draft,
-    "batch": lambda row: f"{row.batch}",
-    "preset": lambda row: row.preset + (" (again)" if row.again else ""),
-    "and": lambda row: added(row),
+    "preset": lambda row: row.preset + ("*" if row.again else ""),
+    "and": lambda row: _added(row, "host +{:g} ms", "schedule +{:g} ms", ".item()"),
 }
-"""Columns that say what a row is of."""
+"""Columns that say in words what a row is of."""
 FIGURES: dict[str, Callable[[FenceRow], str]] = {
+    "batch": lambda row: f"{row.batch}",
     "host": lambda row: f"{row.host_ms:.3f}",
     "forward": lambda row: f"{row.forward_ms:.3f}",
     "step": lambda row: f"{row.step_ms:.3f}",
-    "held before": lambda row: f"{row.before_us / 1000:.3f}",
-    "held after": lambda row: f"{row.after_us / 1000:.3f}",
-    "launch at": lambda row: f"{row.launch_ms:.3f}",
-    "GPU idle": lambda row: f"{row.idle_share:.1%}",
+    "before": lambda row: f"{row.before_us / 1000:.3f}",
+    "after": lambda row: f"{row.after_us / 1000:.3f}",
+    "at": lambda row: f"{row.launch_ms:.3f}",
+    "idle": lambda row: f"{row.idle_share:.1%}",
 }
-"""Columns of figures: milliseconds, and a share."""
+"""Columns of figures: how many requests, milliseconds, and a share."""
+APART = ("weights", "draft", "batch", "and")
+"""What a table that is too wide says in a line above its rows, the first ones first."""
 LEGEND = (
     "Milliseconds, medians. A step lies between the longest of host, forward and what was added on schedule, and all "
-    "of them together, but for some percent: a part is timed alone, at another moment. Whether the GPU waited is what "
-    "GPU idle says. Held: the host stands still, before the launch or after it. Launch at: from the top of the turn."
+    "of them together, but for some percent: a part is timed alone, at another moment. Before, after: the host is "
+    "held, it stands still before the launch or after it. At: the launch, from the top of the turn. Idle: the share "
+    "of the step in which the forward stream has no work; it says whether the GPU waited."
 )
+ADDED = " And: what was added to each turn."
+SECOND = " *: a second engine of the same preset."
 
 
 def text(rows: Sequence[FenceRow]) -> str:
     """Rows of one run for a terminal or a notebook; columns that say the same in every row are left out.
 
+    Where that is too wide for a page, what rows have in common stands in a line above them.
+
     Args:
         rows: at least one.
     """
-    columns = _columns(rows)
-    cells = [list(columns), *([of(row) for of in columns.values()] for row in rows)]
-    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-    lines = [
-        "  ".join(
-            cell.rjust(width) if head in FIGURES or head == "batch" else cell.ljust(width)
-            for head, cell, width in zip(columns, line, widths, strict=True)
-        ).rstrip()
-        for line in cells
-    ]
-    first = rows[0]
-    same = f"{first.model}, batch {first.batch}; n = {min(row.n for row in rows)} steps. {LEGEND}"
-    return "\n".join([*lines, "", wrapped(same)])
+    lines: list[str] = []
+    for count in range(len(APART) + 1):
+        lines = _lines(rows, APART[:count])
+        if max(map(len, lines)) <= WIDTH:
+            break
+    same = [_place(rows[0], [head for head in ("weights", "batch") if head not in _columns(rows)])]
+    steps = "; ".join([*filter(None, same), f"n = {min(row.n for row in rows)} steps"])
+    return "\n".join([*lines, "", wrapped(f"{steps}. {_legend(rows)}")])
 
 
 def complete(part: str, model: str | None = None, folder: Path = results.FOLDER) -> str:
@@ -78,7 +83,7 @@ def complete(part: str, model: str | None = None, folder: Path = results.FOLDER)
     columns = _columns(rows)
     cells = ([of(row) for of in columns.values()] for row in rows)
     body = table(list(columns), cells, words=sum(head not in FIGURES for head in columns))
-    return "\n\n".join([body, LEGEND, *_provenance(part, folder)])
+    return "\n\n".join([body, _legend(rows), *_provenance(part, folder)])
 
 
 def saved(part: str, model: str | None = None, folder: Path = results.FOLDER) -> list[FenceRow]:
@@ -101,17 +106,53 @@ def saved_pairs(part: str, model: str | None = None, folder: Path = results.FOLD
 
 def added(row: FenceRow | PairRow) -> str:
     """What was added to a case, in words; a dash for nothing."""
+    return _added(row, "{:g} ms of host work", "{:g} ms on schedule", ".item() on schedule")
+
+
+def _added(row: FenceRow | PairRow, host: str, schedule: str, item: str) -> str:
     words = ["CPU lengths"] if isinstance(row, FenceRow) and row.needs_cpu_seq_lens else []
-    words += [f"{row.added_host_ms:g} ms of host work"] if row.added_host_ms else []
-    words += [f"{row.added_schedule_ms:g} ms on schedule"] if row.added_schedule_ms else []
-    words += [".item() on schedule"] if row.item else []
-    return ", ".join(words) or "–"
+    words += [host.format(row.added_host_ms)] if row.added_host_ms else []
+    words += [schedule.format(row.added_schedule_ms)] if row.added_schedule_ms else []
+    words += [item] if row.item else []
+    return ", ".join(words) or NOTHING
 
 
 def _columns(rows: Sequence[FenceRow]) -> dict[str, Callable[[FenceRow], str]]:
     """What tells the rows apart, and the figures."""
-    named = {head: of for head, of in NAMED.items() if head == "preset" or len({of(row) for row in rows}) > 1}
-    return {**named, **FIGURES}
+    columns = {**NAMED, **FIGURES}
+    return {head: of for head, of in columns.items() if head not in APART or len({of(row) for row in rows}) > 1}
+
+
+def _lines(rows: Sequence[FenceRow], apart: Sequence[str]) -> list[str]:
+    """The table; a line above the rows that have in common what stands apart."""
+    columns = _columns(rows)
+    heads, *cells = _padded(rows, {head: of for head, of in columns.items() if head not in apart})
+    lines = [heads]
+    above = [head for head in apart if head in columns]
+    places = (_place(row, above) for row in rows)
+    for place, same in groupby(zip(places, cells, strict=True), key=itemgetter(0)):
+        lines += [*([place or "nothing added"] if above else []), *(line for _, line in same)]
+    return lines
+
+
+def _padded(rows: Sequence[FenceRow], columns: Mapping[str, Callable[[FenceRow], str]]) -> list[str]:
+    """The heads and the rows, figures to the right."""
+    cells = [list(columns), *([of(row) for of in columns.values()] for row in rows)]
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    pads = [str.rjust if head in FIGURES else str.ljust for head in columns]
+    lines = [zip(pads, line, widths, strict=True) for line in cells]
+    return ["  ".join(pad(cell, width) for pad, cell, width in line).rstrip() for line in lines]
+
+
+def _place(row: FenceRow, heads: Sequence[str]) -> str:
+    """What a row has in these columns, for a line above it."""
+    said = ((head, {**NAMED, **FIGURES}[head](row)) for head in heads)
+    return ", ".join(f"batch {word}" if head == "batch" else word for head, word in said if word != NOTHING)
+
+
+def _legend(rows: Sequence[FenceRow]) -> str:
+    some_added = ADDED if "and" in _columns(rows) else ""
+    return LEGEND + some_added + (SECOND if any(row.again for row in rows) else "")
 
 
 def _saved(part: str, folder: Path, ending: str = "") -> Sequence[dict[str, Any]]:

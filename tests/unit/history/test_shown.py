@@ -13,6 +13,7 @@ from refimpl.lessons.history.recorded import Found
 from refimpl.lessons.history.runner import Ran
 from refimpl.lessons.history.shown import committed, expected, found
 from refimpl.lessons.history.timed import Cost
+from refimpl.lessons.lines import WIDTH
 from refimpl.program import UserError
 
 RAN = Ran(0, verifies=2, emitted=4)
@@ -57,15 +58,27 @@ def test_an_unknown_preset_is_one_sentence() -> None:
         expected(["x"])
 
 
-def test_runs_are_counted_beside_the_races_and_the_time_of_a_step() -> None:
-    row = " ".join(found([OUTCOME]).splitlines()[1].split())
-    assert row == "before-29556 racy-masked 0 of 2 1 of 2 2.00 (2.00) WAR on req_to_token 79 1 343 yes"
+def test_runs_are_counted_in_one_table_a_step_is_timed_in_another_and_the_races_stand_below() -> None:
+    counts, times, races, _ = found([OUTCOME, replace(OUTCOME, preset=preset("29556"), races=())]).split("\n\n")
+    assert " ".join(counts.splitlines()[1].split()) == "before-29556 racy-masked yes 0 of 2 1 of 2 2.00 (2.00)"
+    assert " ".join(times.splitlines()[1].split()) == "before-29556 79 1 343"
+    assert races == "Races in a recorded run:\n  before-29556: WAR on req_to_token"
+    assert "Races in a recorded run: none" in found([replace(OUTCOME, races=())])
+
+
+def test_what_came_of_presets_fits_the_page() -> None:
+    buffers = ("draft.draft_tokens", "bonus_tokens", "draft_extend.page_table", "req_to_token")
+    races = tuple(Found("RAW", buffer, 1, "…") for buffer in buffers)
+    many = replace(OUTCOME, ran=(RAN,) * 40, races=races)
+    faulty = replace(many, preset=preset("dflash-synchronize"), ran=(replace(RAN, fault="x"), *many.ran[1:]))
+    for one in (replace(many, preset=preset("plan-repaired-extend")), faulty):
+        assert max(map(len, found([one]).splitlines())) <= WIDTH
 
 
 def test_a_row_names_few_hazards_and_none_twice() -> None:
     buffers = ("seq_lens of turn 1", "seq_lens of turn 2", "results 0", "req_to_token", "full_to_swa")
     many = replace(OUTCOME, races=tuple(Found("RAW", buffer, 1, "…") for buffer in buffers))
-    assert "RAW on seq_lens, RAW on results, RAW on req_to_token and 1 more " in found([many])
+    assert "RAW on seq_lens, RAW on results, RAW on req_to_token and 1 more" in " ".join(found([many]).split())
 
 
 def test_memory_without_a_name_is_told_in_words() -> None:
@@ -78,7 +91,7 @@ def test_faults_have_a_column_where_there_are_any_and_the_legend_says_that_they_
     faulty = replace(OUTCOME, ran=(replace(RAN, fault="IndexError"), RAN))
     head, _, second = found([OUTCOME, faulty]).splitlines()[:3]
     assert "  wrong   faults  with dropped  " in head
-    assert " ".join(second.split()).startswith("before-29556 racy-masked 1 of 2 1 0 of 2")
+    assert " ".join(second.split()).startswith("before-29556 racy-masked NO 1 of 2 1 0 of 2")
     assert "or that ended in a fault" in " ".join(found([OUTCOME, faulty]).split())
     assert "faults" not in found([OUTCOME]).splitlines()[0]
 
@@ -92,13 +105,18 @@ def test_the_legend_says_what_a_step_is_and_what_dropped_means_behind_a_repair()
     assert "of plan-repaired: runs made again with the repair left out" in repaired
 
 
-def test_what_no_run_reached_is_left_blank() -> None:
-    assert "unknown" in found([replace(OUTCOME, ran=(replace(RAN, fault="x", verifies=0),), cost=None)])
+def test_what_no_run_reached_is_a_dash_and_the_legend_says_so() -> None:
+    given_up = found([replace(OUTCOME, ran=(replace(RAN, fault="x", verifies=0),), cost=None)])
+    assert "– (2.00)" in given_up
+    assert "–: every run ended in a fault" in " ".join(given_up.split())
 
 
-def test_times_have_columns_where_a_run_got_that_far() -> None:
-    untimed = replace(OUTCOME, cost=None)
-    assert "held before" in found([OUTCOME, untimed])
+def test_times_stand_where_a_run_got_that_far_with_what_they_are_not_good_for() -> None:
+    untimed = replace(OUTCOME, preset=preset("29556"), cost=None)
+    counts, times, *_ = found([OUTCOME, untimed]).split("\n\n")
+    assert "29556 " in counts.splitlines()[2]
+    assert [line.split()[0] for line in times.splitlines()] == ["preset", "before-29556"]
+    assert "judge no fence by held and step" in " ".join(found([OUTCOME]).split())
     assert "step" not in found([untimed]).lower()
 
 

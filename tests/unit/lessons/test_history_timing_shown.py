@@ -6,10 +6,10 @@ import pytest
 
 from refimpl.lessons import results
 from refimpl.lessons.history_timing import live
-from refimpl.lessons.history_timing.cases import COARSE, DFLASH, LATEST, Case, Pair
+from refimpl.lessons.history_timing.cases import COARSE, DFLASH, LATEST, PARTS, Case, Pair
 from refimpl.lessons.history_timing.pictures import blocked_picture, gain_picture
 from refimpl.lessons.history_timing.rows import PairRow
-from refimpl.lessons.history_timing.shown import COMMAND, RESULT, complete, saved, saved_pairs, text
+from refimpl.lessons.history_timing.shown import COMMAND, RESULT, added, complete, saved, saved_pairs, text
 from refimpl.lessons.lines import WIDTH
 from tests.unit.lessons.timed_rows import ROW
 
@@ -23,7 +23,7 @@ def save(folder: Path, **parts: list[Any]) -> None:
 
 def test_columns_that_tell_no_row_from_another_are_left_out() -> None:
     heads, first, second, _, *note = text([ROW, replace(ROW, preset=COARSE, step_ms=13.6)]).splitlines()
-    assert " ".join(heads.split()) == "preset host forward step held before held after launch at GPU idle"
+    assert " ".join(heads.split()) == "preset host forward step before after at idle"
     assert first.split()[:4] == ["latest", "1.250", "13.500", "13.500"]
     assert "12.250" in second
     assert note[0].startswith("8b, batch 16; n = 36 steps")
@@ -34,8 +34,37 @@ def test_what_was_added_tells_rows_of_one_preset_apart() -> None:
     rows = [ROW, replace(ROW, added_schedule_ms=0.5), replace(ROW, needs_cpu_seq_lens=True, item=True)]
     _, bare, on_schedule, held, *_ = text(rows).splitlines()
     assert "–" in bare
-    assert "0.5 ms on schedule" in on_schedule
-    assert "CPU lengths, .item() on schedule" in held
+    assert "schedule +0.5 ms" in on_schedule
+    assert "CPU lengths, .item()" in held
+    assert "And: what was added" in text(rows)
+    assert [added(row) for row in rows] == ["–", "0.5 ms on schedule", "CPU lengths, .item() on schedule"]
+
+
+def test_what_rows_have_in_common_stands_above_them_where_the_table_is_too_wide() -> None:
+    rows = [
+        replace(ROW, draft=draft, preset=f"{draft}-synchronize", added_host_ms=ms)
+        for ms in (0.0, 3.0)
+        for draft in ("eagle", DFLASH)
+    ]
+    assert text([ROW, replace(ROW, draft="eagle")]).split()[0] == "draft"
+    lines = text([replace(row, batch=batch) for batch in (1, 16) for row in rows]).splitlines()
+    assert lines[0].split()[:2] == ["preset", "host"]
+    assert [line for line in lines[: lines.index("")] if "." not in line][1:4] == [
+        "eagle, batch 1",
+        "dflash, batch 1",
+        "eagle, batch 1, host +3 ms",
+    ]
+
+
+@pytest.mark.parametrize(("part", "model"), [(part, model) for part in PARTS for model in ("small", "8b")])
+def test_every_saved_table_fits_the_page(part: str, model: str) -> None:
+    assert max(map(len, text(saved(part, model)).splitlines())) <= WIDTH
+
+
+def test_a_second_engine_of_a_preset_is_marked_and_the_mark_told() -> None:
+    shown = text([ROW, replace(ROW, again=True)])
+    assert shown.splitlines()[2].startswith("latest* ")
+    assert "*: a second engine of the same preset" in " ".join(shown.split())
 
 
 def test_the_complete_run_is_shown_with_where_it_comes_from(tmp_path: Path) -> None:
@@ -45,6 +74,12 @@ def test_the_complete_run_is_shown_with_where_it_comes_from(tmp_path: Path) -> N
     assert "0.500" not in words
     assert "Measured on H200 (driver 580, torch 2.11.0)" in words
     assert COMMAND in words
+    save(tmp_path, self_fence=[ROW, replace(ROW, batch=64)])
+    assert complete("self_fence", folder=tmp_path).splitlines()[:2] == [
+        "| preset | batch | host | forward | step | before | after | at | idle |",
+        "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |",
+    ]
+    save(tmp_path, self_fence=[ROW], self_fence_pairs=[PAIR])
     assert saved("self_fence", "8b", folder=tmp_path) == [ROW]
     assert saved_pairs("self_fence", folder=tmp_path) == [PAIR]
 

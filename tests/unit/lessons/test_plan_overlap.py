@@ -8,7 +8,8 @@ import torch
 from refimpl.device import host_work
 from refimpl.engine.graph_runner import DecodeCudaGraphRunner
 from refimpl.lessons.history_timing.cases import EAGLE_LATEST, PLANS
-from refimpl.lessons.plan_overlap import PRESETS, beside_us, ends_us, picture, placed, text
+from refimpl.lessons.lines import WIDTH
+from refimpl.lessons.plan_overlap import PRESETS, beside_us, bound, ends_us, picture, placed, text
 from refimpl.lessons.plan_parts import LOAD, TOKENS, Part
 from refimpl.lessons.plan_stalled import decoded
 
@@ -80,10 +81,17 @@ def test_the_table_says_its_unit_and_each_name_in_the_picture_stands_in_its_bar_
         assert extent.x1 <= axes.get_window_extent().x1 + 1
 
 
+def test_each_preset_has_a_column_of_figures_and_the_table_fits_the_page(parts: list[Part]) -> None:
+    heads, *lines = text(parts).splitlines()
+    assert heads.split() == ["µs", *PRESETS]
+    beside = next(line.split() for line in lines if line.startswith("beside the draft"))
+    assert beside[-len(PRESETS) :] == [f"{beside_us(parts, preset):.0f}" for preset in PRESETS]
+    assert max(map(len, [heads, *lines, *bound(parts).splitlines()])) <= WIDTH
+
+
 def test_the_picture_says_in_words_what_lies_beside(parts: list[Part]) -> None:
     assert f"{EARLY} loads the verify beside its draft for {beside_us(parts, EARLY):.0f}" in picture(parts, "sim").alt
     assert f"{EARLY} copies the drafted tokens behind the join" in picture(parts, "sim").alt
-    assert [line.split()[0] for line in text(parts).splitlines()[1 : 1 + len(PRESETS)]] == list(PRESETS)
 
 
 def test_a_stalled_forward_lowers_the_acceptance_where_nobody_repairs_the_draft_extend() -> None:

@@ -7,6 +7,7 @@ import pytest
 
 from refimpl.fences import Expect, history, preset
 from refimpl.lessons import results, whole_history, whole_history_costs
+from refimpl.lessons.lines import WIDTH
 from refimpl.lessons.whole_history_pictures import dates_picture, held_picture
 from refimpl.lessons.whole_history_table import table
 
@@ -134,7 +135,11 @@ def test_a_row_that_the_first_run_lacks_is_taken_from_the_other(tmp_path: Path) 
 def test_below_the_quiet_rows_stands_where_those_runs_were_made_and_no_others(tmp_path: Path) -> None:
     written(tmp_path, whole_history.SIM, row("29541"))
     written(tmp_path, whole_history.GPU, row("29843", races=[WAR], device="cuda"), row("29541", device="cuda"))
-    said = " ".join(whole_history.quiet_text(["29843", "29556-hip"], tmp_path).split())
+    lines = whole_history.quiet_text(["29843", "29556-hip"], tmp_path)
+    said = " ".join(lines.split())
+    assert "\n  WAR on req_to_token: 29843\n" in lines
+    assert max(map(len, lines.splitlines())) <= WIDTH
+    assert "`" not in said
     assert "29843" in said
     assert said.count("Some device") == 1
     assert f"It lacks {len(history()) - 2} of" in said
