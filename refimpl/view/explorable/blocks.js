@@ -9,18 +9,24 @@ const GRIP = 10, GRIP_BOTH_SIDES = 24;
 const m11 = (t) => measure(t, 11), bold11 = (t) => measure(t, 11, 650);
 
 export function drawLanes(f) {
-	const { L, S, M } = f;
+	const { L } = f;
 	for (const lane of f.lanes) {
-		const r = f.row(lane), what = laneState(M, lane, S.now), g = f.group(`lane ${lane}`, f.layer.frame, { a: text("b halo"), b: text("s m halo") });
+		const r = f.row(lane), what = stateShown(f, lane), g = f.group(`lane ${lane}`, f.layer.frame, { p: ["rect", { class: "bg", height: 14, "pointer-events": "none" }], a: text("b halo"), b: text("s m halo") });
 		const fill = `color-mix(in srgb,${f.paint(lane)} 9%,transparent)`;
 		const b = f.group(`band ${lane}`, f.layer.bands, { r: ["rect", { rx: 5, fill }] }, (x) => { x.el.onpointermove = x.el.onpointerdown = (e) => f.on.gap(lane, e); x.el.onpointerleave = f.on.leave; });
 		set(b.r, { x: L.left, y: r.y, width: L.width, height: r.h });
 		const name = L.narrow ? lane : fitLabel([lane], L.left - 8, (t) => measure(t, 12, 650)) || lane;
+		set(g.p, { y: r.y - 17, width: L.narrow ? measure(lane, 12, 650) + measure(what, 11) + 16 : 0 });
 		set(g.a, { x: 0, y: L.narrow ? r.y - 6 : r.mid - 2, text: name });
 		set(g.b, { x: L.narrow ? measure(lane, 12, 650) + 12 : 0, y: L.narrow ? r.y - 6 : r.mid + 12, text: L.narrow ? what : fitLabel([what], L.left - 8, m11) });
 	}
 }
 
+/** What a lane does now; on a narrow screen, where it stands in the gutter, a forced value may have its place. */
+function stateShown(f, lane) {
+	const what = laneState(f.M, lane, f.S.now), { y } = f.row(lane), a = measure(lane, 12, 650) + 12;
+	return !f.L.narrow || f.free({ a, b: a + measure(what, 11), top: y - 17, end: y - 3 }) ? what : "";
+}
 export function drawOps(f) {
 	for (const v of f.live.values()) {
 		if (isBlock(v)) drawOp(f, v);
@@ -47,19 +53,27 @@ function drawOp(f, o) {
 	const fill = held ? `url(#${f.uid}${o.never ? "hz" : "host"})` : color, rim = o.never ? "var(--tl-hz)" : o.lane === HOST ? "var(--tl-rim)" : color;
 	const g = f.group(`op ${o.id}`, f.layer.ops, {
 		hit: ["rect", { class: "hit", x: -2 }], under: ["rect", { class: "bg", rx: 5 }], f: ["rect", { class: "f" }],
-		plate, t: ["text", {}], knob: ["rect", { class: "knob", rx: 1, width: 2, height: 12, fill: f.textOn(o.lane) }] }, (n) => f.on.born(n.el, o));
+		plate, t: text("", "middle"), knob: ["rect", { class: "knob", rx: 1, width: 2, height: 12, fill: f.textOn(o.lane) }] }, (n) => f.on.born(n.el, o));
 	const later = S.scrubbed && S.now < o.start - S.span / 1e4, unborn = S.scrubbed && S.now < o.ready - S.span / 1e4, drag = !held && !o.never;
 	set(g.el, { opacity: o.alpha * (f.path && !f.path.ids.has(o.id) ? 0.28 : 1), transform: `translate(${x.toFixed(2)},${r.y})`, tabindex: o.id === S.cursor ? 0 : -1, "aria-pressed": S.sel.includes(o.id), class: `tl-op${S.sel.includes(o.id) ? " on" : ""}${S.hover === o.id ? " near" : ""}${f.inHand.has(o.id) ? " hand" : ""}` });
 	set(g.f, { width: w, height: r.h, rx: Math.min(5, w / 2), fill, stroke: rim, "fill-opacity": unborn ? 0.1 : later ? 0.4 : 1, "stroke-dasharray": unborn ? "3 3" : "none" });
 	set(g.under, { width: w, height: r.h });
 	const from = Math.max(0, L.left - x), to = Math.min(w, L.right - x), mid = (from + to) / 2, room = to - from;
 	const inside = held ? fitLabel(heldWords(o), room - 24) : r.h > 14 ? fitLabel([o.name, stem(o.name)], room - 6) : "";
-	const outside = inside || held || o.lane === f.M.hero || o.lane === HOST ? "" : fitLabel([o.name, stem(o.name)], nextStart(f, o) - x - w - 12, m11), tw = held && inside ? measure(inside) + 14 : 0;
-	set(g.t, { text: inside || outside, x: inside ? mid : w + 5, y: r.h / 2 + 4, "text-anchor": inside ? "middle" : "start", class: outside ? "s m" : "", style: inside && !held ? `fill:${later || unborn ? "var(--tl-ink)" : f.textOn(o.lane)}` : "" });
-	set(g.hit, { width: Math.max(18, w + 4 + (outside ? m11(outside) + 6 : 0)), height: r.h });
+	const beside = Math.max(w, 5) + 9, outside = inside || held ? "" : outsideLabel(f, o, x + beside), tw = held && inside ? measure(inside) + 14 : 0;
+	set(g.t, { text: inside, x: mid, y: r.h / 2 + 4, style: inside && !held ? `fill:${later || unborn ? "var(--tl-ink)" : f.textOn(o.lane)}` : "" });
+	if (outside) drawOutside(f, o, outside, x + beside, g.el.getAttribute("opacity"));
+	set(g.hit, { width: Math.max(18, w + 4, outside ? beside + m11(outside) + 5 : 0), height: r.h });
 	set(g.plate, { x: mid - tw / 2, y: r.h / 2 - 8.5, width: tw });
 	set(g.knob, { x: w - 5, y: r.h / 2 - 6, width: drag && w > 14 ? 2 : 0 });
 	if (drag && f.seen(x + w)) drawGrip(f, o, x, w, r);
+}
+/** A block's name beside it, clear of a halo around either block; only beside a block on screen, where the lane is free and no word of a hazard lies. */
+function outsideLabel(f, o, x) {
+	const r = f.box(o);
+	if (o.lane === HOST || r.h < 11 || f.X(o.end) < f.L.left) return "";
+	const word = fitLabel([o.name, stem(o.name)], nextStart(f, o) - x - 7, m11);
+	return f.free({ a: x, b: x + m11(word), top: r.mid - 6, end: r.mid + 6 }) ? word : "";
 }
 /** Where the right edge is taken hold of: above all else, on both sides of the edge where the block is wide, and never over most of the next. */
 function drawGrip(f, o, x, w, r) {
@@ -72,9 +86,16 @@ function nextWidths(f, v, end) {
 	const near = (o) => o !== v && o.lane === v.lane && isBlock(o) && f.X(o.start) >= end - 1 && f.X(o.start) < end + GRIP / 2;
 	return [...f.live.values()].filter(near).map((o) => Math.max(1, (f.X(o.end) - f.X(o.start)) / 3));
 }
+/** It stands above the arrows that cross the lane, in a halo of the lane's own tint. */
+function drawOutside(f, o, word, x, opacity) {
+	const g = f.group(`name ${o.id}`, f.layer.names, { t: text("s m halo") });
+	set(g.t, { text: word, x, y: f.box(o).mid + 4, opacity, style: `stroke:color-mix(in srgb,${f.paint(o.lane)} 9%,var(--tl-bg))` });
+}
+/** Where the lane is free no longer: at the next block, or at the stall before it. */
 function nextStart(f, v) {
+	const { M, S } = f, stalled = (o) => (S.forced && M.forced && M.at.get(o.id) === M.race.a ? M.forced.stalled : 0);
 	let x = f.L.right;
-	for (const o of f.live.values()) if (o.lane === v.lane && isWork(o) && o.start > v.start) x = Math.min(x, f.X(o.start));
+	for (const o of f.live.values()) if (o.lane === v.lane && isWork(o) && o.start > v.start) x = Math.min(x, f.X(o.start - stalled(o)));
 	return x;
 }
 

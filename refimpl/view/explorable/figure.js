@@ -13,7 +13,7 @@ const NAMED = [HOST, "schedule", "plan", "forward", "copy"], OTHERS = 5;
 export class Figure {
 	/** @param {string} uid @param {any} spec @param {any} state the timeline's S @param {any} on handlers: born(el, op), grip(el, op), fence(el, op), gap(lane, event), leave(), now(event) */
 	constructor(uid, spec, state, on) {
-		Object.assign(this, { uid, spec, S: state, on, live: new Map(), path: null, others: new Map(), pool: new Map(), tick: 0, still: matchMedia("(prefers-reduced-motion: reduce)") });
+		Object.assign(this, { uid, spec, S: state, on, live: new Map(), taken: [], path: null, others: new Map(), pool: new Map(), tick: 0, still: matchMedia("(prefers-reduced-motion: reduce)") });
 		this.svg = svgEl("svg", { role: "group", "aria-label": spec.alt ? `${spec.title}. ${spec.alt}` : spec.title });
 		this.layer = {};
 		const hatch = (id, color) => `<pattern id="${uid}${id}" width="6" height="6" patternUnits="userSpaceOnUse" patternTransform="rotate(45)"><path d="M1 0v6" stroke="var(--tl-${color})" stroke-width="2"/></pattern>`;
@@ -21,7 +21,7 @@ export class Figure {
 		defs.innerHTML = `${hatch("host", "rim")}${hatch("hz", "hz")}<clipPath id="${uid}clip"><rect y="-20"/></clipPath><linearGradient id="${uid}fade"><stop stop-color="var(--tl-bg)" stop-opacity="0"/><stop offset="1" stop-color="var(--tl-bg)"/></linearGradient>`;
 		this.clip = defs.querySelector("clipPath rect");
 		this.edge = svgEl("rect", { fill: `url(#${uid}fade)`, y: 0, "pointer-events": "none" });
-		for (const n of ["bands", "steps", "faint", "ops", "links", "handles", "hazards", "pills", "path", "grips"]) plot.append((this.layer[n] = svgEl("g", /bands|ops|grips|handles/.test(n) ? {} : { "pointer-events": "none" })));
+		for (const n of ["bands", "steps", "faint", "ops", "links", "names", "handles", "hazards", "pills", "path", "grips"]) plot.append((this.layer[n] = svgEl("g", /bands|ops|grips|handles/.test(n) ? {} : { "pointer-events": "none" })));
 		for (const n of ["frame", "axis", "now"]) this.layer[n] = svgEl("g", n === "now" ? { "pointer-events": "none" } : {});
 		this.svg.append(defs, plot, this.edge, this.layer.frame, this.layer.axis, this.layer.now);
 	}
@@ -38,6 +38,8 @@ export class Figure {
 		const r = this.row(v.lane), n = v.slots ?? 1, h = r.h / n, y = r.y + h * (v.slot ?? 0);
 		return n > 1 ? { y, h: h - 1, mid: y + h / 2, end: y + h - 1 } : r;
 	}
+	/** Whether a word may stand in this box: none that this frame has placed lies there. @param {{a: number, b: number, top: number, end: number}} s */
+	free(s) { return !this.taken.some((t) => s.a < t.b && s.b > t.a && s.top < t.end && s.end > t.top); }
 	seen(a, b = a) { return Math.max(a, b) > this.L.left - 12 && Math.min(a, b) < this.L.right + 12; }
 	/** What runs past the right edge fades out: the loop goes on. */
 	more() { return this.S.t0 + this.S.span < this.M.end; }
@@ -83,16 +85,17 @@ export class Figure {
 	draw(settled) {
 		const { L } = this;
 		this.tick++;
+		this.taken = [];
 		set(this.svg, { viewBox: `0 0 ${L.full} ${L.height}`, height: L.height });
 		set(this.clip, { x: L.left, width: L.width, height: L.height + 40 });
 		set(this.edge, { x: L.right - L.fade, width: this.more() ? L.fade : 0, height: L.axis - 2 });
+		if (settled) drawHazards(this); // first: the other words give way to the hazards'
 		drawLanes(this);
 		drawSteps(this);
 		drawAxis(this);
 		drawOps(this);
 		drawIdle(this, settled);
 		drawLinks(this);
-		if (settled) drawHazards(this);
 		drawPath(this);
 		for (const [k, g] of this.pool) if (g.tick !== this.tick) { g.el.remove(); this.pool.delete(k); }
 		this.keepReachable();

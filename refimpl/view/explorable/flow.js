@@ -4,12 +4,24 @@ import { beatOps } from "../model/accounts.js";
 
 const TWEEN_MS = 480;
 
-/** The window at rest: it covers the slowest variant, so blocks move and the axis does not. @param {any} t the timeline */
-export function rest({ f, M, all, spec }) {
+/** The window at rest: it covers the slowest variant, so blocks move and the axis does not; a narrow one shows step 1, and each shows the forced pair. @param {any} t the timeline */
+export function rest({ f, S, M, all, spec }) {
 	const { L } = f, models = [...all.values()], per = Math.max(...models.map((m) => m.acc.step)), first = beatOps(M.c, spec.step_op);
 	if (!M.acc.perStep) return { t0: 0, span: Math.max(M.end, ...models.map((m) => m.end)) * 1.04 };
 	const at = M.ops[(first[1] ?? first[0]).i];
-	return L.narrow ? { t0: Math.max(0, at.start - per * 0.55), span: per * 1.5 } : { t0: 0, span: M.ops[first[0].i].start + per * clamp(L.width / 330, 1.6, 3.08) + per / 20 };
+	const w = L.narrow ? { t0: at.start - per * 0.55, span: per * 1.5 } : { t0: 0, span: M.ops[first[0].i].start + per * clamp(L.width / 330, 1.6, 3.08) + per / 20 };
+	return { t0: Math.max(0, S.forced && M.race ? atPair(M, w) : w.t0), span: w.span };
+}
+/** Where a window begins that shows the start of what runs too early, and if it can its end and the op that it runs ahead of. */
+function atPair({ ops, race }, { t0, span }) {
+	const a = ops[race.a], b = ops[race.b];
+	return Math.min(b.start - span * 0.15, Math.max(Math.max(a.start, b.end) - span * 0.85, t0));
+}
+
+/** The window that the picture goes to: where the reader has put it, else the one at rest. @param {any} t the timeline */
+export function ahead(t) {
+	const { S } = t, w = S.dragging || S.free ? S : rest(t);
+	return { t0: S.scrubbed || S.sel.length ? S.t0 : w.t0, span: w.span };
 }
 
 /** @param {any} t the timeline @param {boolean} smooth */
@@ -17,7 +29,7 @@ export function flow(t, smooth) {
 	const { f, S, M } = t, moves = [], next = new Map(M.ops.map((o) => [o.id, { ...o, alpha: 1 }])), left = (v) => ({ ...v, alpha: 0, ...(v.kind === "sync" && { end: v.start }) });
 	for (const [id, to] of next) moves.push([f.live.get(id) ?? left(to), to]);
 	for (const [id, v] of f.live) if (!next.has(id) && v.alpha) moves.push([v, left(v)]);
-	const w = S.dragging || S.free ? S : rest(t), from = { t0: S.t0, span: S.span }, t0 = S.scrubbed || S.sel.length ? S.t0 : w.t0, span = w.span;
+	const from = { t0: S.t0, span: S.span }, { t0, span } = ahead(t);
 	const begin = performance.now(), dur = smooth && !t.still.matches ? TWEEN_MS : 0;
 	cancelAnimationFrame(t.raf);
 	const frame = (now) => {

@@ -11,7 +11,7 @@ import { bounds, complete, edited, missingFence, question, sameRaces, solve, str
 import { editWords, forcedAnswer, inWords, laneState, listing, narrate, nothingToForce, opWords, orderAnswer } from "./words.js";
 import { EDGE_MS } from "./marks.js";
 import { Figure } from "./figure.js";
-import { flow, rest } from "./flow.js";
+import { ahead, flow, rest } from "./flow.js";
 import { travel } from "./travel.js";
 import { cards } from "./cards.js";
 import { keyboard, pointer } from "./gestures.js";
@@ -137,12 +137,12 @@ export function mount(root, json, { address = true } = {}) {
 		ui.choices.forEach((el, k) => { el.querySelector("input").checked = spec.variants[k].id === S.variant; el.title = hidden() ? "" : spec.variants[k].words ?? ""; });
 		fences.draw();
 	}
-	/** The time line rests where the main stream stands idle; if it never does, in the middle of what is shown. */
+	/** The time line rests where the main stream stands idle; if it never does in what is shown, early in step 1 or in the middle. Forced: where what runs too early ends. */
 	function teachingMoment() {
-		const { M } = t;
-		if (S.forced) return M.ops[M.race.b].end;
-		const w = S.free ? S : rest(t), g = M.gaps.find((x) => x.lane === M.hero && x.why !== "drained" && x.from >= (M.acc.beats[0] ?? 1) && x.to - x.from > w.span / 250);
-		return g ? (g.from + g.to) / 2 : M.acc.beats[1] !== undefined ? M.acc.beats[1] + M.acc.step / 12 : M.end / 2;
+		const { M } = t, w = ahead(t), { fade, width } = f.L, shown = (at) => at > w.t0 && at < w.t0 + w.span * (1 - fade / width), middle = (x) => (x.from + x.to) / 2;
+		const g = M.gaps.find((x) => x.lane === M.hero && x.why !== "drained" && x.from >= (M.acc.beats[0] ?? 1) && x.to - x.from > w.span / 250 && shown(middle(x)));
+		const at = S.forced ? M.ops[M.race.b].end : g ? middle(g) : M.acc.beats[1] !== undefined ? M.acc.beats[1] + M.acc.step / 12 : M.end / 2;
+		return shown(at) ? at : w.t0 + w.span / 2;
 	}
 	function choose(id) {
 		if (id !== S.variant) S.before = S.variant;
