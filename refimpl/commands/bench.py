@@ -30,6 +30,8 @@ OPTIONS = {
     "add": ENGINES,
 }
 """Which benchmarks take an option that not all take."""
+TOLD = ("device", "models", "only", "launches", "repeats")
+"""Options that a saved result tells of."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -139,13 +141,13 @@ def _keeper(args: argparse.Namespace) -> Keep:
     Raises:
         UserError: no name of a file; or `--add` to a file that is not there, or to one of another device.
     """
-    from refimpl.lessons import results
 
     if args.add:
         return _adder(args)
     if args.save is None:
         return lambda _: None
-    results.check_writable(args.save)
+    counts = args.what not in ENGINES  # of the others it is looked at which rows would be lost
+    overwriting.refuse_other(args.save, _origin(args).command if counts else f"{COMMAND} {args.what}", options=counts)
     _refuse_loss(args)
     return lambda data: _write(args.save, data, _origin(args)) if _is_measured(args, data) else None
 
@@ -207,7 +209,7 @@ def _origin(args: argparse.Namespace) -> "Origin":
     # What no GPU took part in is told by its processor.
     device = machine.device if args.what in ENGINES else provenance.processor()
     driver = machine.driver if args.what in ENGINES else ""
-    given = [f" --{name} {getattr(args, name)}" for name in ("device", "models", "only") if getattr(args, name)]
+    given = [f" --{name} {getattr(args, name)}" for name in TOLD if getattr(args, name)]
     given += [f" --save {args.save} --add"] if args.add else []
     command = f"{COMMAND} {args.what}{''.join(given)}"
     return Origin(device, driver, machine.torch, machine.date, command)

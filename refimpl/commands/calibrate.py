@@ -7,10 +7,13 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from refimpl.commands import overwriting
 from refimpl.program.errors import UserError
 
 if TYPE_CHECKING:
     from refimpl.device.calibration import Calibration, Sample
+
+COMMAND = "python -m refimpl calibrate"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -43,8 +46,12 @@ def run(args: argparse.Namespace) -> int:
         raise UserError("--loop measures on a GPU and --predict measures nothing: give one of them")
     if not args.predict and (args.save or args.measured):
         raise UserError("--save and --measured are for --predict: name the file of a calibration with -o")
-    for name in filter(None, (args.loop, args.measured, args.save)):
-        results.file_of(name)  # refused now rather than after the measurement
+    if args.measured:
+        results.file_of(args.measured)
+    if args.loop:
+        overwriting.refuse_other(args.loop, _measure_command(args))
+    if args.save:
+        overwriting.refuse_other(args.save, _predict_command(args))
     return _predict(args) if args.predict else _measure(args)
 
 
@@ -85,7 +92,6 @@ def _steadiness(times: float) -> str:
 def _origin(args: argparse.Namespace) -> dict[str, str]:
     from refimpl.lessons import provenance
 
-    options = (" --quick" if args.quick else "") + (f" --loop {args.loop}" if args.loop else "")
     machine = provenance.this_machine()
     return {
         "device": machine.device,
@@ -94,8 +100,17 @@ def _origin(args: argparse.Namespace) -> dict[str, str]:
         "python": machine.python,
         "processor": provenance.processor(),
         "date": machine.date,
-        "command": f"python -m refimpl calibrate{options}",
+        "command": _measure_command(args),
     }
+
+
+def _measure_command(args: argparse.Namespace) -> str:
+    return COMMAND + (" --quick" if args.quick else "") + (f" --loop {args.loop}" if args.loop else "")
+
+
+def _predict_command(args: argparse.Namespace) -> str:
+    words = f"--measured {args.measured} " if args.measured else ""
+    return f"{COMMAND} --predict {args.predict} {words}--save {args.save}"
 
 
 def _table(calibration: "Calibration") -> str:
@@ -135,9 +150,8 @@ def _predict(args: argparse.Namespace) -> int:
     if args.save is not None:
         origin = {field: calibration.origin[field] for field in ("driver", "torch")}
         device = f"the simulated device with the calibration of {calibration.origin['device']}"
-        words = f"--measured {args.measured} " if args.measured else ""
-        command = f"python -m refimpl calibrate --predict {args.predict} {words}--save {args.save}"
-        print(f"wrote {results.write(args.save, found, device=device, command=command, **origin)}", file=sys.stderr)
+        file = results.write(args.save, found, device=device, command=_predict_command(args), **origin)
+        print(f"wrote {file}", file=sys.stderr)
     if args.json:
         print(json.dumps(found, indent=1))
     else:

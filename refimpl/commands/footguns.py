@@ -44,11 +44,11 @@ def run(args: argparse.Namespace) -> int:
 
 def _measure(args: argparse.Namespace, names: list[str], asked: str | None) -> int:
     from refimpl import device as devices
-    from refimpl.commands import tables
-    from refimpl.lessons import measure_footguns, results
+    from refimpl.commands import overwriting, tables
+    from refimpl.lessons import measure_footguns
 
     if args.save is not None:
-        results.file_of(args.save)  # refused now rather than after the measurement
+        overwriting.refuse_other(args.save, _command(args))
     device = asked or devices.best()
     rows = measure_footguns.measure(device, args.runs, names, _progress)
     found = measure_footguns.rows_json(rows)
@@ -69,11 +69,14 @@ def _save(args: argparse.Namespace, found: list[dict[str, object]]) -> None:
     from refimpl.lessons import provenance, results
 
     machine = provenance.this_machine()
-    words = [*args.name, *(["--device", args.device] if args.device else []), "--runs", str(args.runs)]
-    command = " ".join(["python -m refimpl footguns", *words])
     origin = {"device": machine.device, "driver": machine.driver, "torch": machine.torch}
-    file = results.write(args.save, {"runs": args.runs, "footguns": found}, command=command, **origin)
+    file = results.write(args.save, {"runs": args.runs, "footguns": found}, command=_command(args), **origin)
     print(f"wrote {file}", file=sys.stderr)
+
+
+def _command(args: argparse.Namespace) -> str:
+    words = [*args.name, *(["--device", args.device] if args.device else []), "--runs", str(args.runs)]
+    return " ".join(["python -m refimpl footguns", *words])
 
 
 def _names(asked: list[str], known: list[str]) -> list[str]:

@@ -66,6 +66,7 @@ def refuse_loss(name: str, chosen: Sequence[str]) -> None:
     """
     from refimpl.lessons import results
 
+    overwriting.refuse_other(name, COMMAND, options=False)
     if not results.file_of(name).is_file():
         return
     rows = results.load(name).data.get("rows", [])

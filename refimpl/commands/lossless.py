@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
+from refimpl.commands import chosen, overwriting
 from refimpl.program.errors import UserError
 
 if TYPE_CHECKING:
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 COMMAND = "python -m refimpl lossless"
 CLEAN, FOUND = 0, 1
 DTYPES = ("float32", "bfloat16")
+MODELS = ("tiny", "nano", "small")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -31,12 +33,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Run the loads, print what came of them."""
-    from refimpl.lessons import results
-
-    if args.save is not None:
-        results.file_of(args.save)
     if args.seeds < 1:
         raise UserError(f"--seeds {args.seeds}: give a whole number from 1")
+    if args.models not in MODELS:
+        raise UserError(f"--models {args.models}: use one of {', '.join(MODELS)}")
+    args.device = chosen.device(args.device)
+    if args.save is not None:
+        overwriting.refuse_other(args.save, _command(args))
     data = _measured(args)
     if args.save is not None:
         _save(args, data)
@@ -127,10 +130,14 @@ def _save(args: argparse.Namespace, data: dict[str, Any]) -> None:
     from refimpl.lessons import provenance, results
 
     machine = provenance.this_machine()
-    # Where it ran by default is said too: the same words on another machine would choose another device.
-    options = {"device": machine.kind} | {name: getattr(args, name) for name in ("workers", "seeds", "models", "dtype")}
-    words = " ".join([COMMAND, *(f"--{name} {value}" for name, value in options.items())])
-    file = results.write(
-        args.save, data, command=words, device=machine.device, driver=machine.driver, torch=machine.torch
-    )
-    print(f"wrote {file}", file=sys.stderr)
+    origin = {"device": machine.device, "driver": machine.driver, "torch": machine.torch}
+    print(f"wrote {results.write(args.save, data, command=_command(args), **origin)}", file=sys.stderr)
+
+
+def _command(args: argparse.Namespace) -> str:
+    """Where it ran by default is said too: the same words on another machine would choose another device."""
+    from refimpl.lessons import provenance
+
+    options = {"device": args.device or provenance.this_machine().kind}
+    options |= {name: getattr(args, name) for name in ("workers", "seeds", "models", "dtype")}
+    return " ".join([COMMAND, *(f"--{name} {value}" for name, value in options.items())])

@@ -1,4 +1,4 @@
-"""What a run that is saved may not take the place of: figures of other parts, of other weights, of another machine."""
+"""What a saved run may not take the place of: figures of another command, of other parts, weights or machine."""
 
 from __future__ import annotations
 
@@ -29,6 +29,30 @@ def refuse_loss(name: str, lost: Sequence[str], remedy: str) -> None:
         words = ", ".join(lost[:MOST_NAMED]) + ", …" * (len(lost) > MOST_NAMED)
         raise UserError(
             f"--save {name}: it has rows that this run would lose ({words}): add {remedy}, or save under another name"
+        )
+
+
+def refuse_other(name: str, command: str, options: bool = True) -> None:
+    """Sees to it that a result is made anew by what made it, and by nothing else.
+
+    Args:
+        name: of the result; it may be new.
+        command: of this run, as the result will tell it.
+        options: whether they count; without, it is enough that the saved command begins with this one.
+
+    Raises:
+        UserError: the name cannot be written, or what is there was made by another command.
+    """
+    from refimpl.lessons import results
+
+    results.check_writable(name)
+    if not results.file_of(name).is_file():
+        return
+    saved = results.load(name).command
+    if saved != command and (options or not f"{saved} ".startswith(f"{command} ")):
+        raise UserError(
+            f"--save {name}: {name}.json was made by `{saved}`, and this run would take its place: save under another "
+            f"name, or remove the file first"
         )
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from refimpl.commands import bench
-from refimpl.commands.overwriting import is_measured, lost_groups
+from refimpl.commands.overwriting import is_measured, lost_groups, refuse_other
 from refimpl.lessons import results
 from refimpl.lessons.results import Result
 
@@ -33,6 +33,35 @@ def test_a_shorter_run_does_not_take_the_place_of_a_fuller_one(refimpl: Command)
     assert len(done.stderr.splitlines()) == 1
     assert "would lose" in done.stderr
     assert "--add" in done.stderr
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "lossless --device sim --seeds 1 --workers plain --save lossless_sim",
+        "footguns raw --runs 1 --device sim --save footguns_sim",
+        "bench order --launches 100 --save bench_order",
+        "bench sim --repeats 1 --save footguns_sim",
+        "bench engine --device sim --save bench_order",
+        "history --runs 1 --only 21940 --save verify_done",
+        "calibrate --predict h200 --save overlap_loop",
+    ],
+)
+def test_a_result_is_made_anew_by_its_own_command_alone(refimpl: Command, words: str) -> None:
+    name = words.split()[-1]
+    was = results.file_of(name).read_bytes()
+    done = refimpl(*words.split())
+    assert done.returncode == 2
+    assert results.load(name).command in done.stderr
+    assert done.stderr.count("\n") == 1
+    assert results.file_of(name).read_bytes() == was
+
+
+def test_the_same_command_and_a_new_name_are_let_through() -> None:
+    for name in ("lossless_sim", "bench_order", "prediction"):
+        refuse_other(name, results.load(name).command)
+    refuse_other("bench_engine", "python -m refimpl bench engine", options=False)
+    refuse_other("no_such_result", "python -m refimpl lossless")
 
 
 def test_where_nothing_was_measured_no_file_is_written(
