@@ -36,6 +36,11 @@ COMMANDS = {
 BAD_INPUT, BUG, INTERRUPTED, PIPE_CLOSED = 2, 70, 130, 141
 """Exit codes beside the command's own: none of them is 1, which says that a command found what it looks for."""
 
+EXIT_CODES = (
+    "Exit code: 0 all went well, 1 a command found what it looks for or a part of it failed (its own --help says "
+    f"which), {BAD_INPUT} bad input, {BUG} a bug of ours, {INTERRUPTED} Ctrl-C, {PIPE_CLOSED} a closed pipe."
+)
+
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code.
@@ -102,7 +107,7 @@ def _say(words: str) -> None:
 
 def _parser(chosen: str | None) -> argparse.ArgumentParser:
     """Only the chosen command's module is imported: the others are a name and a line of help."""
-    parser = argparse.ArgumentParser(prog="python -m refimpl", description=DESCRIPTION)
+    parser = argparse.ArgumentParser(prog="python -m refimpl", description=DESCRIPTION, epilog=EXIT_CODES)
     parser.add_argument("--version", action="version", version=f"refimpl {__version__}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     for name, words in COMMANDS.items():

@@ -96,9 +96,8 @@ def _run(args: argparse.Namespace) -> int:
     from refimpl.train import pipeline
 
     out = _given(args, "out")
+    _check_gpu(args)
     gpus = torch.cuda.device_count() if args.device == "cuda" else 0
-    if args.device == "cuda" and not gpus:
-        raise UserError("there is no GPU that this PyTorch can use: rehearse with --device cpu --rehearse")
     if not (args.corpus / "corpus.json").is_file():
         raise UserError(f"{args.corpus} holds no corpus: build it with `python -m refimpl train corpus`")
     if gpus:
@@ -124,6 +123,7 @@ def _job(args: argparse.Namespace) -> int:
 
     for name in ("job", "size", "work"):
         _given(args, name)
+    _check_gpu(args)
     size = args.size[-1]
     chosen = plan.PLANS[size] if args.resume is None else plan.resumed(plan.PLANS[size])
     if args.rehearse:
@@ -135,6 +135,13 @@ def _job(args: argparse.Namespace) -> int:
     )
     jobs.run(args.job, size, chosen, place, args.until or time.time() + args.seconds)
     return 0
+
+
+def _check_gpu(args: argparse.Namespace) -> None:
+    import torch
+
+    if args.device == "cuda" and not torch.cuda.is_available():
+        raise UserError("there is no GPU that this PyTorch can use: rehearse with --device cpu --rehearse")
 
 
 def _install(args: argparse.Namespace) -> int:
@@ -152,17 +159,30 @@ def _card(args: argparse.Namespace) -> int:
     from refimpl.model.weights_io import replace_file
     from refimpl.train import card, figures
 
+    if args.before and args.out is None:
+        raise UserError("train card --before: say with --out which run is the last")
     if args.out is not None:
-        reports = [json.loads((folder / "training.json").read_text()) for folder in [*(args.before or ()), args.out]]
+        reports = [_report(folder) for folder in [*(args.before or ()), args.out]]
         try:
             found = figures.results(reports)
-        except ValueError as error:
-            raise UserError(f"{args.out}: {error}") from error
+        except (ValueError, KeyError, TypeError) as error:
+            raise UserError(f"{args.out}: training.json is no report of a run that ended ({error})") from error
         origin = {key: reports[-1]["machine"][key] for key in ("device", "driver", "torch")}
         print(results.write("training", found, command=_command(found), **origin))
     replace_file(WEIGHTS / "MODEL_CARD.md", card.text(results.load("training").data).encode())
     print(WEIGHTS / "MODEL_CARD.md")
     return 0
+
+
+def _report(folder: Path) -> dict[str, Any]:
+    file = folder / "training.json"
+    try:
+        report = json.loads(file.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise UserError(f"{file} is not JSON: {error}") from error
+    if not isinstance(report, dict):
+        raise UserError(f"{file} is no report of a run: it holds no object")
+    return report
 
 
 def _command(found: Mapping[str, Any]) -> str:

@@ -44,6 +44,9 @@ def _trace(data: Mapping[str, Any]) -> Trace:
     if data["schema"] != SCHEMA:
         raise ValueError(f"its schema is {data['schema']!r}")
     lanes, names, calls = (_texts(data[key], key) for key in ("lanes", "names", "calls"))
+    if len(set(lanes)) < len(lanes):
+        raise ValueError(f"two of its lanes have one name: {', '.join(lanes)}")
+    _check_steps(data.get("steps", []))
     spans = data["spans"]
     count = len(spans["lane"])
     for key in (*_TIMES, *_PLACES):
@@ -79,6 +82,14 @@ def _texts(values: Any, key: str) -> list[str]:
     if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
         raise TypeError(f"{key!r} is no list of texts")
     return values
+
+
+def _check_steps(steps: Any) -> None:
+    """They are not of the trace, and what draws it takes them as they are."""
+    if not isinstance(steps, list):
+        raise TypeError(f"'steps' is {steps!r}, and no list of times")
+    if None in [_number(value, "steps") for value in steps]:
+        raise TypeError("'steps' holds None, which is no time")
 
 
 def _number(value: Any, key: str) -> float | None:

@@ -38,6 +38,26 @@ def test_what_is_missing_is_named(capsys, words, said):
     assert said in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(("report", "said"), [("{}", "jobs"), ("", "not JSON"), ("[]", "no object")])
+def test_a_report_that_is_none_is_refused_and_the_card_stays(capsys, tmp_path, report, said):
+    from refimpl.model.registry import WEIGHTS
+
+    was = (WEIGHTS / "MODEL_CARD.md").read_bytes()
+    (tmp_path / "training.json").write_text(report)
+    assert cli.main(["train", "card", "--out", str(tmp_path)]) == 2
+    assert said in capsys.readouterr().err
+    assert cli.main(["train", "card", "--before", str(tmp_path)]) == 2
+    assert "--out" in capsys.readouterr().err
+    assert (WEIGHTS / "MODEL_CARD.md").read_bytes() == was
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="says what happens without a GPU")
+def test_a_job_without_a_gpu_says_how_to_rehearse(capsys, tmp_path):
+    words = ["train", "job", "--job", "target", "--size", "nano", "--device", "cuda", "--work", str(tmp_path)]
+    assert cli.main(words) == 2
+    assert "--rehearse" in capsys.readouterr().err
+
+
 def test_a_run_without_a_corpus_says_how_to_build_it(capsys, tmp_path):
     words = ["train", "run", "--device", "cpu", "--out", str(tmp_path), "--corpus", str(tmp_path)]
     assert cli.main(words) == 2

@@ -134,6 +134,10 @@ def broken(*path: str | int, value: Any) -> dict[str, Any]:
     ("table", "why"),
     [
         (broken("schema", value="trace/2"), "schema is 'trace/2'"),
+        (broken("steps", value=1e308), "'steps' is 1e\\+308"),
+        (broken("steps", value=[0.0, "soon"]), "'steps' holds 'soon'"),
+        (broken("steps", value=[None]), "'steps' holds None"),
+        (broken("lanes", value=["host", "host"]), "two of its lanes have one name: host, host"),
         (broken("edges", value=None), "has no 'edges'"),
         (broken("spans", "ready", value=None), "has no 'ready'"),
         (broken("spans", "end", value=[1.0]), "'end' does not have 3 entries"),
