@@ -141,7 +141,6 @@ def _keeper(args: argparse.Namespace) -> Keep:
     Raises:
         UserError: no name of a file; or `--add` to a file that is not there, or to one of another device.
     """
-
     if args.add:
         return _adder(args)
     if args.save is None:

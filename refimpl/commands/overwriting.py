@@ -51,8 +51,8 @@ def refuse_other(name: str, command: str, options: bool = True) -> None:
     saved = results.load(name).command
     if saved != command and (options or not f"{saved} ".startswith(f"{command} ")):
         raise UserError(
-            f"--save {name}: {name}.json was made by `{saved}`, and this run would take its place: save under another "
-            f"name, or remove the file first"
+            f"result {name!r} was made by `{saved}`, and this run would take its place: save under another name, or "
+            "remove the file first"
         )
 
 

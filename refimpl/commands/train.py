@@ -165,10 +165,11 @@ def _card(args: argparse.Namespace) -> int:
         reports = [_report(folder) for folder in [*(args.before or ()), args.out]]
         try:
             found = figures.results(reports)
-        except (ValueError, KeyError, TypeError) as error:
+            origin = {key: reports[-1]["machine"][key] for key in ("device", "driver", "torch")}
+            command = _command(found)
+        except (ValueError, KeyError, TypeError, IndexError) as error:
             raise UserError(f"{args.out}: training.json is no report of a run that ended ({error})") from error
-        origin = {key: reports[-1]["machine"][key] for key in ("device", "driver", "torch")}
-        print(results.write("training", found, command=_command(found), **origin))
+        print(results.write("training", found, command=command, **origin))
     replace_file(WEIGHTS / "MODEL_CARD.md", card.text(results.load("training").data).encode())
     print(WEIGHTS / "MODEL_CARD.md")
     return 0

@@ -27,6 +27,13 @@ def test_a_sound_exercise_is_proved() -> None:
     SOUND.prove()
 
 
+def test_a_wrong_answer_is_rejected_for_its_reason_also_where_a_page_breaks_the_line() -> None:
+    reason = "it is rejected, and the sentence that says so is longer than the page is wide, so that it is broken"
+    assert reason not in str(Verdict(False, reason))
+    checker = {3: Verdict(True, "it is three")}.get
+    replace(SOUND, checker=lambda n: checker(n) or Verdict(False, reason), wrong={"too few": Wrong(2, reason)}).prove()
+
+
 @pytest.mark.parametrize(
     ("change", "words"),
     [
